@@ -51,7 +51,11 @@ ENVIRONMENT: Final = "Flags may also be set as STREAMMETRICS_<FLAG>; a flag has 
 OF_RESULTS: Final = (EXPERIMENT, WINDOW, BY, WHERE, METRIC, GENERATION, VIEWS)
 RUN: Final = (
     Flag("until-end", "stop at the present end of the log", bool),
-    Flag("close", "at that end, count all pending impressions: no more events will arrive", bool),
+    Flag(
+        "close",
+        "at that end, count all pending events, whatever they wait for: no more will arrive",
+        bool,
+    ),
     STORE,
     Flag("no-serve", "do not serve the results", bool),
     PORT,

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from streammetrics import END_OF_TIME
 from streammetrics_consumers.config.closing import Closing
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.tables import WindowsConfig
@@ -28,6 +29,7 @@ from streammetrics_consumers.counting.exposure_closing import ExposureClosing
 from streammetrics_consumers.counting.join_closing import JoinClosing
 from streammetrics_consumers.ledger.closing import (
     PendingMetadata,
+    WentBack,
     closing_heads,
     join_head,
     pending,
@@ -46,6 +48,7 @@ log = logging.getLogger(__name__)
 
 MAX_BYTES: Final = 64 << 20  # of pending events in memory at a time, as bytes of rows
 SHARE: Final = 0.1  # of a worker's time, for reading known exposures
+SLICE_S: Final = 0.5  # for which events are closed, before a worker reads and commits again
 TRIES: Final = 10  # while other processes merge rows or close events
 
 
@@ -88,6 +91,7 @@ class Closer:
         self._max_bytes, self._monotonic = max_bytes, monotonic
         self._entering = entering or Entering(generation, self.head.id)
         self._due_s = 0.0
+        self._closing: Iterator[bool] | None = None  # one that goes on
         self._ahead_ms: dict[str, int] = {}  # by metric: how far after a step its rows are read
         self._keys = [field.column for field in config.fields if field.is_key]
         self._join: JoinClosing | None = None
@@ -109,39 +113,66 @@ class Closer:
         """Read again the time up to which events are closed."""
         self.head = join_head(self.ledger.store, self.generation)
 
-    def close(self, *, everything: bool = False) -> bool:
-        """Close the events that can be closed, or all pending ones if `everything`, because no more
-        will arrive; returns whether any was. Other processes may close them too."""
-        if not everything and not self._is_due():
-            return False
-        heads = closing_heads(self.ledger.store, self.generation)
-        logs = [head for head in heads if not head.is_join]
-        to_ms = closable_ms(self.config.windows, self.closing, logs)
-        if everything:
-            times = [h.greatest_event_ms for h in logs if h.greatest_event_ms is not None]
-            pane_ms = self.closing.pane_ms
-            to_ms = (max(times) // pane_ms + 1) * pane_ms if times else None
-        return to_ms is not None and self.close_to(to_ms, at_once=everything)
+    @property
+    def is_closing(self) -> bool:
+        """Whether a closing was begun and goes on."""
+        return self._closing is not None
+
+    def close(self, *, everything: bool = False, to_end: bool = False) -> bool:
+        """Begin to close the events that can be closed, or go on with it, for SLICE_S; returns
+        whether any was. to_end: close all that can be closed now. everything: all pending ones,
+        because no more will arrive. Other processes may close them as well."""
+        to_end |= everything
+        if self._closing is None and not to_end and self._is_due():
+            self._closing = self._steps(*self._closable(), at_once=False)
+        has_closed, until_s = False, self._monotonic() + SLICE_S
+        for is_written in self._closing or ():
+            has_closed |= is_written
+            if self._monotonic() >= until_s and not to_end:
+                return has_closed
+        self._closing = None
+        if to_end:
+            has_closed |= any([*self._steps(*self._closable(everything), at_once=True)])
+        return has_closed
 
     def close_to(self, to_ms: int, *, at_once: bool = True) -> bool:
         """Close up to the start of a pane, as `closable_ms` allows; returns whether any was. Unless
         `at_once`, a part of it is left for later if closing takes long."""
-        has_closed = False
+        return any([*self._steps(to_ms, (), at_once=at_once)])
+
+    def _closable(self, everything: bool = False) -> tuple[int, Sequence[Head]]:
+        """The start of the pane up to which events can be closed now, and the heads that allow it.
+        everything: the end of the last pane with an event. A retry may have counted one that is
+        newer than all of its log."""
+        heads = closing_heads(self.ledger.store, self.generation)
+        logs, pane_ms = [head for head in heads if not head.is_join], self.closing.pane_ms
+        if not everything:
+            to_ms = closable_ms(self.config.windows, self.closing, logs)
+            return JOIN_START if to_ms is None else to_ms, logs
+        newest = [time for time in (head.greatest_event_ms for head in logs) if time is not None]
+        ends = [newest_ms // pane_ms * pane_ms + pane_ms for newest_ms in newest]
+        for metadata in self._pending(END_OF_TIME).values():
+            ends += [(row.pane.start_ms or 0) + pane_ms for row in metadata.rows]
+        return max(ends, default=JOIN_START), logs
+
+    def _steps(self, to_ms: int, logs: Sequence[Head], *, at_once: bool) -> Iterator[bool]:
+        """Close up to the start of a pane, which the heads of logs allow, and pause between ranges
+        of units; yields whether events were closed since the last pause."""
         tries = 0
         while self.head.next_offset < to_ms and (at_once or self._is_due()):
             try:
-                self._close(self._step(to_ms))
-                has_closed, tries = True, 0
+                yield from self._close(self._step(to_ms), logs)
+                tries = 0
+                yield True
             except Fenced as fenced:
                 tries += 1
-                if tries >= TRIES:
-                    log.debug("%s; events are closed later", fenced)
-                    break
                 self.look()
+                if tries >= TRIES or isinstance(fenced, WentBack):
+                    log.debug("%s; events are closed later", fenced)
+                    return
             except StoreUnavailable as error:
                 log.warning("%s; events are closed later", error)
-                break
-        return has_closed
+                return
 
     def _is_due(self) -> bool:
         """Whether reading known exposures has taken at most SHARE of the time."""
@@ -176,25 +207,27 @@ class Closer:
             for metric, ahead_ms in self._ahead_ms.items()
         }
 
-    def _close(self, step: Step) -> None:
-        """Close a step in one transaction. Raises Fenced, and then nothing was written."""
-        counted, began_s = CountedStates(self.config), self._monotonic()
-        part = self._closed_part(step, counted)
+    def _close(self, step: Step, logs: Sequence[Head] = ()) -> Iterator[bool]:
+        """Close a step in one transaction, with pauses before it. Raises Fenced, and then nothing
+        was written."""
+        counted, began_s, head = CountedStates(self.config), self._monotonic(), self.head
+        part = yield from self._closed_part(step, counted)
         if self._exposures is not None:  # also where another process is first
             self._due_s = began_s + self._exposures.reading_s / SHARE
         shards = [*counted.shards(), *part.shards]
-        commit = Commit(self.head, step.since_ms, step.to_ms, None, part.counters, shards)
+        commit = Commit(head, step.since_ms, step.to_ms, None, part.counters, shards)
         read = tuple(step.pending.values())
-        write_closing(self.ledger.store, self.generation, commit, read, part.replaced)
+        write_closing(self.ledger.store, self.generation, commit, read, part.replaced, logs)
         self.look()
 
-    def _closed_part(self, step: Step, counted: CountedStates) -> ClosedPart:
-        """What a step writes besides the states of metrics, to which it adds its events."""
+    def _closed_part(self, step: Step, counted: CountedStates) -> Generator[bool, None, ClosedPart]:
+        """What a step writes besides the states of metrics, to which it adds its events; yields
+        False at each pause."""
         join, exposures = self._join, self._exposures
         entering = self._entering.experiments(step.since_ms)
         if join is None:
             assert exposures is not None
-            return exposures.close(step, counted, entering, None)
+            return (yield from exposures.close(step, counted, entering, None))
         impressions: list[ClosedEvents] = []
 
         def take(closed: ClosedRows) -> None:
@@ -207,7 +240,7 @@ class Closer:
 
         part = join.close(step, take)
         if exposures is not None:
-            exposures_part = exposures.close(step, counted, entering, impressions)
+            exposures_part = yield from exposures.close(step, counted, entering, impressions)
             part.counters += exposures_part.counters
             part.shards += exposures_part.shards
             part.replaced += exposures_part.replaced

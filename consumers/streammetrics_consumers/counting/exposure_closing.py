@@ -9,7 +9,7 @@ what is new.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
@@ -31,7 +31,13 @@ from streammetrics_consumers.counting.counted_states import CountedStates
 from streammetrics_consumers.counting.entering_experiments import Span
 from streammetrics_consumers.events.columns import Column
 from streammetrics_consumers.ledger.closing import known_bytes, known_states, states
-from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, parts_of, shard_of, split
+from streammetrics_consumers.ledger.delta_metadata import (
+    DeltaMetadata,
+    few,
+    parts_of,
+    shard_of,
+    split,
+)
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.commit import Counters
 from streammetrics_consumers.model.generation import (
@@ -44,7 +50,9 @@ from streammetrics_consumers.model.generation import (
 if TYPE_CHECKING:
     from streammetrics.results import Attribution, NewExposures
 
-_MANY_TOGETHER: Final = 4
+_MANY_TOGETHER: Final = 2
+_RANGES: Final = 2  # at least, of units where rows are as large as the limit
+_READINGS: Final = 8  # of pending rows as large as the limit
 _ROW_BYTES: Final = 24  # of a pending event, at least
 _ATTRIBUTED_BYTES: Final = 16  # of the arm of an event in an experiment, and its exposure's time
 KNOWN: Final = Pane(EXPOSED_UNITS, 0, None, None)
@@ -87,22 +95,27 @@ class ExposureClosing:
         counted: CountedStates,
         entering: Mapping[str, Span],
         impressions: Sequence[ClosedEvents] | None,
-    ) -> ClosedPart:
+    ) -> Generator[bool, None, ClosedPart]:
         """Close a step, and add its events and new exposures to the states of metrics. entering:
         the experiments whose exposures become known. impressions: where events are joined, those
-        that were closed in this step. Raises Fenced."""
+        that were closed in this step. Pauses after each range of units, and yields False. Raises
+        Fenced."""
         rows, part = step.pending[EXPOSED_ROWS].rows, ClosedPart()
         self.reading_s = 0.0
         nbytes, known_bytes = sum(row.nbytes for row in rows), self._known_bytes()
         n = nbytes // _ROW_BYTES + sum(len(events.times_ms) for events in impressions or ())
         attributed = n * _ATTRIBUTED_BYTES * len(self.config.exposed)
-        ranges = ranges_for(nbytes + known_bytes + attributed, self._max_bytes)
+        range_bytes = max(self._max_bytes // _RANGES, 1)
+        ranges = ranges_for(nbytes + known_bytes + attributed, range_bytes)
+        readings = min(ranges_for(nbytes, self.most_pending()), ranges)
         share = known_bytes / max(known_bytes + nbytes, 1)
-        pending = self._pending(rows, nbytes, ranges)
+        pending: dict[int, ExposedRows] = {}
         for place in range(ranges):
             began_s = self._monotonic()
+            if place % (ranges // readings) == 0:
+                pending = self._pending(rows, place * readings // ranges, readings, ranges)
             state = self._known(place, ranges)
-            state.merge(pending(place))
+            state.merge(pending.pop(place, self._empty()))
             closed = state.close(step.to_ms, entering)
             self.reading_s += (self._monotonic() - began_s) * share
             if len(closed.exposures):
@@ -118,11 +131,11 @@ class ExposureClosing:
                 self._count_events(counted, events, closed.attribution)
                 part.counters += Counters(closed=len(closed))
                 part.counters += Counters(conflicts=int((~closed.exposures.first).sum()))
-                continue
-            for whole in impressions:
+            for whole in impressions or ():
                 events = whole.range_part(place, ranges)
                 attribution = state.attribute(_ids(events.units), events.times_ms)
                 self._count_events(counted, events, attribution)
+            yield False
         part.replaced += rows
         return part
 
@@ -134,18 +147,19 @@ class ExposureClosing:
 
     # -- what is read -------------------------------------------------------------------------
     def _pending(
-        self, rows: Sequence[DeltaMetadata], nbytes: int, ranges: int
-    ) -> Callable[[int], ExposedRows]:
-        """The pending events and exposures of the units in a range. They are read once if they fit
-        into memory, else for each range."""
-
-        def read(metadata: Sequence[DeltaMetadata], place: int | None = None) -> ExposedRows:
-            return self._merged(states(self._store, metadata), place, ranges)
-
-        if nbytes <= self.most_pending():
-            parts = parts_of(read(rows), ranges)
-            return lambda place: cast("ExposedRows", parts.get(place) or self._empty())
-        return lambda place: read([r for r in rows if r.may_share_keys(place, ranges)], place)
+        self, rows: Sequence[DeltaMetadata], reading: int, readings: int, ranges: int
+    ) -> dict[int, ExposedRows]:
+        """The pending events and exposures of the units in one of `readings` parts, by range of
+        units: they are read once if they fit into memory, and divided a few rows at a time."""
+        own = [row for row in rows if row.may_share_keys(reading, readings)]
+        sizes, first = ((row, row.nbytes) for row in own), reading * ranges // readings
+        places, by_range = range(first, first + ranges // readings), dict[int, ExposedRows]()
+        for together in few(sizes, len(own), self._max_bytes // _READINGS):
+            read = self._merged(states(self._store, together), None, 1)
+            for place, part in parts_of(read, ranges).items():
+                if place in places:
+                    by_range.setdefault(place, self._empty()).merge(cast("ExposedRows", part))
+        return by_range
 
     def _known_bytes(self) -> int:
         """The bytes of the known exposures."""
@@ -154,7 +168,7 @@ class ExposureClosing:
     def _known(self, place: int, ranges: int) -> ExposedRows:
         """The known exposures of the units in a range."""
         rows = known_states(self._store, self._generation, EXPOSED_UNITS, place, ranges)
-        return self._merged(rows, place, ranges)
+        return self._merged((rows.pop() for _ in range(len(rows))), place, ranges)
 
     def _merged(
         self, rows: Iterable[tuple[DeltaMetadata, bytes]], place: int | None, ranges: int

@@ -84,6 +84,7 @@ class Worker:
         self.source, self.options = source, options
         self.rows = 0  # events read, refused ones included, each once
         self.duplicates = 0  # records received although already counted
+        self.has_committed = False
         self._stop, self._monotonic = stop, monotonic
         self._status = status or StatusRecorder(monotonic)
         self.decoder = Decoder(config)
@@ -169,8 +170,8 @@ class Worker:
             raise
         self.commit(last=True)
         self._refusals.ended()
-        if self._closer is not None and self.options.close and not self._stop.requested:
-            self._closer.close(everything=True)
+        if self._needs_ends:
+            self._close(to_end=True)
         yield self.progress()
 
     def step(self) -> bool:
@@ -189,7 +190,10 @@ class Worker:
         due = self._monotonic() - self._committed_s >= self.config.store.commit_interval_s
         if due or size >= self.config.store.commit_bytes:
             self.commit()
-        self._compactor.step(idle=not chunks)
+        if self._closer is not None and self._closer.is_closing:
+            self._close()  # which needs the pending rows as it has read them
+        else:
+            self._compactor.step(idle=not chunks)
         return self._needs_ends and self._is_finished(idle=not chunks)
 
     def take(self, chunk: Chunk) -> None:
@@ -239,9 +243,17 @@ class Worker:
             self._commit(list(self._work), last=last)
             self._committed_s = self._monotonic()
             self.source.acknowledge({p: w.head.next_offset for p, w in self._work.items()})
-        if self._closer is not None and self._closer.close():
-            self._compactor.committed(self._closer.head)
+        self.has_committed = True
+        self._close()
         self._raise_floor()
+
+    def _close(self, *, to_end: bool = False) -> None:
+        """Close the events that can be closed, for a while, unless a stop is requested. to_end:
+        all of them, and all pending ones too if the options ask for it."""
+        if self._closer is None or self._stop.requested:
+            return
+        if self._closer.close(to_end=to_end, everything=to_end and self.options.close):
+            self._compactor.committed(self._closer.head)
 
     def progress(self) -> Progress:
         """The progress of this worker."""

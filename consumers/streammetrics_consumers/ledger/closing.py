@@ -2,10 +2,12 @@
 
 Pending events are stored as rows of a metric of their own, by panes of event time. They are read
 outside of any transaction. Then one write transaction (1) moves the head JOIN from one event time
-to a later one, on the condition that it still stands there, (2) deletes the pending rows of all
+to a later one, on the conditions that it still stands there, and that no head of a log has gone
+back since it was decided what can be closed, (2) deletes the pending rows of all
 earlier panes, on the condition that all rows that were read, and no others, are still there, and
 (3) writes the results: states of metrics, and events to remember. If a condition fails, nothing is
-written: another process has closed events, rows were merged, or a retry has added an event.
+written: another process has closed events, the store went back, rows were merged, or a retry has
+added an event.
 """
 
 from __future__ import annotations
@@ -39,6 +41,10 @@ from streammetrics_consumers.model.commit import JOIN, JOIN_START, Commit, Head
 from streammetrics_consumers.model.generation import Generation
 
 _ROWS_A_QUERY: Final = 100  # SQLite takes at least 999 parameters
+
+
+class WentBack(Fenced):
+    """The logs are counted less far than when it was decided what can be closed."""
 
 
 class PendingMetadata(NamedTuple):
@@ -126,9 +132,10 @@ def write_closing(
     commit: Commit,
     read: Sequence[PendingMetadata],
     replaced: Sequence[DeltaMetadata],
+    logs: Sequence[Head] = (),
 ) -> None:
     """Close up to `commit.end`. read: the rows of pending events that were read; replaced: those of
-    them that the commit rewrites or drops.
+    them that the commit rewrites or drops. logs: the heads by which this can be closed.
 
     Raises Fenced, SettingsChanged or StoreUnavailable.
     """
@@ -142,6 +149,7 @@ def write_closing(
             if is_repeated and has_head(connection, moved):
                 return  # the earlier try succeeded just now
             raise Fenced("another process has closed these events")
+        _require_counted(connection, of, logs)
         for known in read:
             now = _pending(connection, of, known.metric, known.before_ms)
             if frozenset(now.rows) != frozenset(known.rows):
@@ -154,6 +162,19 @@ def write_closing(
 
     moved = head_after_commit(commit)
     store.write(work)
+
+
+def _require_counted(connection: Connection, of: Generation, logs: Sequence[Head]) -> None:
+    """Raise WentBack unless these logs are counted as far as their heads say."""
+    now = {head.id: head for head in read_heads(connection, *live(of))} if logs else {}
+    for known in logs:
+        stored = now.get(known.id)
+        if (
+            stored is None
+            or stored.partition != known.partition
+            or stored.next_offset < known.next_offset
+        ):
+            raise WentBack(f"{known.partition} is counted less far: the store went back")
 
 
 def _pending(

@@ -150,7 +150,8 @@ def run(
                         if progress.rows:
                             backoff.reset()
                         report(progress)
-                        looker.step()
+                        if worker.has_committed:  # looks read many states
+                            looker.step()
                 if options.until_end and not stop.requested:
                     looker.last()
                 return

@@ -3,6 +3,7 @@ gives, however they are ordered, divided, repeated and closed."""
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,7 +14,8 @@ import pytest
 from sqlalchemy import delete
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting import closer as closer_module
-from streammetrics_consumers.counting.closer import Closer
+from streammetrics_consumers.counting.closer import Closer, closable_ms
+from streammetrics_consumers.counting.worker import Worker
 from streammetrics_consumers.ledger.closing import closing_heads
 from streammetrics_consumers.ledger.compact import Compactor
 from streammetrics_consumers.ledger.failures import SettingsChanged
@@ -24,6 +26,7 @@ from streammetrics_consumers.model.generation import EXPOSED_ROWS, EXPOSED_UNITS
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.experiment_words import change_lines, first_lines
 from streammetrics_consumers.process.service import begin
+from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.replay.retry import retry
 
 from streammetrics import ExposedRows, PerKey
@@ -47,7 +50,7 @@ from tests.consumers.exposed_stream import (
     stream,
     verified,
 )
-from tests.consumers.memory_run import Clock
+from tests.consumers.memory_run import Clock, worker_of
 from tests.consumers.memory_source import MemorySource
 from tests.consumers.stores import stored
 
@@ -225,7 +228,7 @@ def test_two_closers_at_once_count_nothing_twice(ledger: Ledger) -> None:
     step = one._step(START_MS + 9 * DAY_MS)
     assert two.close(everything=True)
     with pytest.raises(Fenced, match="another process has closed these events"):
-        one._close(step)
+        list(one._close(step))
     require_equal(ledger, SPLIT, events)
 
 
@@ -394,6 +397,59 @@ def test_reading_known_exposures_takes_at_most_a_tenth_of_the_time(
     assert 3 < closer._due_s - 6 < 30
     clock.now_s = closer._due_s
     assert closer.close_to(START_MS + 400_000, at_once=False)
+
+
+def test_events_that_are_committed_between_the_ranges_of_a_closing_count_as_ever(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events, ticks = stream(seed=21, units=20), itertools.count()
+    with monkeypatch.context() as patch:  # workers that die before they could close
+        patch.setattr(Worker, "_close", lambda self, *, to_end=False: None)
+        run(SPLIT, ledger, half(events, 0.7).logs, close=False)
+        closer = Closer(SPLIT, ledger, begin(ledger, SPLIT).generation, max_bytes=300,
+                        monotonic=lambda: float(next(ticks)))  # fmt: skip
+        assert not closer.close() and closer.is_closing
+        run(SPLIT, ledger, events.logs, close=False)
+    pauses = 0
+    while closer.is_closing:
+        pauses += not closer.close()
+    assert pauses > 3
+    assert closer.head.counters.closed > 0
+    run(SPLIT, ledger, events.logs)
+    require_equal(ledger, SPLIT, events)
+
+
+def test_a_run_to_its_end_closes_all_that_can_be_closed_and_one_that_is_stopped_nothing(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of, clock = RANKER_ALONE, Clock()
+    kept = closer_module.ExposureClosing._known
+
+    def slow(self: closer_module.ExposureClosing, place: int, ranges: int) -> ExposedRows:
+        clock.now_s += 10_000
+        return kept(self, place, ranges)
+
+    def monotonic() -> float:
+        clock.now_s += 1
+        return clock.now_s
+
+    monkeypatch.setattr(closer_module.ExposureClosing, "_known", slow)
+    events = [exposure("x", 0, "ranker", "v7"), *(order("x", 60_000 * i, 1) for i in range(1, 9))]
+    logs = exposed.logs_of({LOGS[0]: events})
+    stopped, worker = (
+        worker_of(of, ledger, MemorySource(logs, limit=1), monotonic=ticks)
+        for ticks in (lambda: 0.0, monotonic)
+    )
+    stop = Stop()
+    monkeypatch.setattr(stopped, "_stop", stop)
+    for _ in stopped.run():
+        stop.request()
+    assert ledger.heads(stopped.generation)[0].next_offset == 1
+    assert ledger.snapshot().closed_ms is None
+    list(worker.run())
+    heads = [head for head in closing_heads(ledger.store, worker.generation) if not head.is_join]
+    assert of.closing is not None
+    assert ledger.snapshot().closed_ms == closable_ms(of.windows, of.closing, heads)
 
 
 def test_verify_finds_a_known_exposure_that_is_wrong(ledger: Ledger, tmp_path: Path) -> None:

@@ -119,6 +119,20 @@ def test_a_stop_commits_what_was_read(tmp_path: Path) -> None:
     assert run.heads() == [(0, 200)]
 
 
+def test_no_look_is_taken_before_the_first_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(tmp_path, {ONE: log(1000)})
+    offsets = []
+
+    def step(self: service.Looker) -> None:
+        offsets.append(run.heads()[0][1])
+
+    monkeypatch.setattr(service.Looker, "step", step)
+    run()
+    assert offsets and all(offsets)
+
+
 class StopAfter(list[Progress]):
     """Asks to stop when so many reports have come."""
 

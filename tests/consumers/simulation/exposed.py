@@ -19,7 +19,11 @@ from typing import TYPE_CHECKING, Final
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.ledger.closing import closing_heads
 from streammetrics_consumers.ledger.compact import Compactor
-from streammetrics_consumers.ledger.failures import SettingsChanged, StoreUnavailable
+from streammetrics_consumers.ledger.failures import (
+    SettingsChanged,
+    StoreReplaced,
+    StoreUnavailable,
+)
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import JOIN_START, QuarantineRow, Snapshot
 from streammetrics_consumers.model.generation import EXPOSURES_PREFIX, Requested, experiment_set
@@ -166,11 +170,8 @@ class Exposed(Plain):
 
     # -- what must come of it -----------------------------------------------------------------
     def known_at_last(self, world: World, found: Counted) -> Known:
-        """Which events are refused is known from the store. One that a retry counts moves no time:
-        if it is newer than all others, it stays pending."""
-        closed_ms = closed_to(world)
-        pending = {place for place, event in self.events.items() if event["ts"] >= closed_ms}
-        return Known(refused=pending | self.open_entries(world))
+        """Which events are refused is known from the store."""
+        return Known(refused=self.open_entries(world))
 
     def open_entries(self, world: World) -> set[Place]:
         """Where the events are that stay refused."""
@@ -276,6 +277,19 @@ def closing_that_was_lost(world: World) -> None:
     worker.leave()
 
 
+def back_while_closing(world: World) -> None:
+    """Somebody knows what can be closed, and the store goes back before it is."""
+    saved = SavedStore(world.ledger.store)
+    for partition in world.logs:
+        commit_alone(world, partition, ALL)
+    closer = take_over(world, world.rng.choice(list(world.logs)), 0).worker._closer
+    assert closer is not None
+    steps = closer._steps(*closer._closable(), at_once=True)
+    put_back(world, saved)
+    with suppress(Killed, StoreReplaced, SettingsChanged):
+        list(steps)
+
+
 class StaleLedger(Ledger):
     """A ledger as a slow process has read it: its entries and heads are those of a while ago."""
 
@@ -356,6 +370,7 @@ def back_after_all_was_read(world: World) -> None:
 
 UPSETS: Final[Sequence[Upset]] = (
     back_after_all_was_read,
+    back_while_closing,
     closed_after_a_deployment,
     closed_over_records_in_hand,
     closing_that_was_lost,

@@ -24,6 +24,7 @@ import streammetrics_consumers.replay.retry as retry_module
 from sqlalchemy import ColumnElement, Connection, delete, insert, update
 from streammetrics_consumers.config.closing import Closing
 from streammetrics_consumers.config.tables import WindowsConfig
+from streammetrics_consumers.counting.entering_experiments import exposed_experiments
 from streammetrics_consumers.counting.exposed_states import ExposedStates
 from streammetrics_consumers.counting.housekeeping import KnownHeads
 from streammetrics_consumers.counting.pending_events import PendingEvents
@@ -34,11 +35,12 @@ from streammetrics_consumers.ledger.compact import Compactor, MergeGroup, MergeR
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.quarantine import RetriedEntries
+from streammetrics_consumers.ledger.read import read_generation
 from streammetrics_consumers.ledger.schema import delta, generation, head
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Commit, Head
-from streammetrics_consumers.model.generation import Generation
+from streammetrics_consumers.model.generation import EXPOSED_UNITS, Generation, Pane
 from streammetrics_consumers.model.partition import Partition
 
 import streammetrics.join.as_of as as_of
@@ -50,6 +52,7 @@ from tests.consumers.simulation.exposed import (
     Exposed,
     PassedOver,
     back_after_all_was_read,
+    back_while_closing,
     closed_after_a_deployment,
     closed_over_records_in_hand,
     closing_that_was_lost,
@@ -77,8 +80,14 @@ def silent() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def killed_while_closing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closers are killed before, inside and after the transaction that closes."""
+    """Closers are killed before, inside and after the transaction that closes, and some pause
+    before it, while their workers go on."""
     whole, write_delta = closer_module.write_closing, ledger_write.write_delta
+    close = closer_module.Closer.close
+
+    def close_a_while(self: closer_module.Closer, **named: bool) -> bool:
+        monkeypatch.setattr(closer_module, "SLICE_S", 0 if KILLS.random() < 0.3 else 1)
+        return close(self, **named)
 
     def write_closing(store: Store, *arguments: Any) -> None:
         KILLS.passes("before closing")
@@ -89,6 +98,7 @@ def killed_while_closing(monkeypatch: pytest.MonkeyPatch) -> None:
         write_delta(connection, commit)
         KILLS.passes("inside closing")
 
+    monkeypatch.setattr(closer_module.Closer, "close", close_a_while)
     monkeypatch.setattr(closer_module, "write_closing", write_closing)
     monkeypatch.setattr(ledger_closing, "write_delta", killed_inside)
 
@@ -229,8 +239,9 @@ def two_closings(patch: pytest.MonkeyPatch) -> None:
         commit: Commit,
         read: Sequence[PendingMetadata],
         replaced: Sequence[DeltaMetadata],
+        logs: Sequence[Head],
     ) -> None:
-        whole(store, of, replace(commit, shards=()), read, ())
+        whole(store, of, replace(commit, shards=()), read, (), logs)
         if KILLS.random() < 0.3:
             raise Killed("between")
         store.write(lambda connection, _: _results(connection, commit, replaced))
@@ -253,12 +264,18 @@ def rows_as_they_are(patch: pytest.MonkeyPatch) -> None:
         commit: Commit,
         read: Sequence[PendingMetadata],
         replaced: Sequence[DeltaMetadata],
+        logs: Sequence[Head],
     ) -> None:
         list(Compactor(store, above=1).steps())  # beside the closing
         now = [ledger_closing.pending(store, of, rows.metric, rows.before_ms) for rows in read]
-        whole(store, of, commit, now, replaced)
+        whole(store, of, commit, now, replaced, logs)
 
     patch.setattr(closer_module, "write_closing", write_closing)
+
+
+def closed_although_logs_went_back(patch: pytest.MonkeyPatch) -> None:
+    """A closing goes on where the store went back to before what allowed it."""
+    patch.setattr(ledger_closing, "_require_counted", lambda connection, of, logs: None)
 
 
 def known_in_two_readings(patch: pytest.MonkeyPatch) -> None:
@@ -393,6 +410,28 @@ def exposures_of_others_dropped(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ExposedStates, "accumulate", only_own)
 
 
+def exposures_of_the_ended_dropped(patch: pytest.MonkeyPatch) -> None:
+    """Merging rows drops the exposures of an experiment that has ended: it may be resumed."""
+    fold = Compactor._fold
+
+    def _fold(self: Compactor, pane: Pane, group: MergeGroup, states: list[bytes], by: Any) -> Any:
+        if pane.metric == EXPOSED_UNITS:
+            of = self._store.read(read_generation)
+            assert of is not None
+            ended = {name for name, metric in exposed_experiments(of).items() if metric.ended}
+            states = [_without(state, ended) for state in states]
+        return fold(self, pane, group, states, by)
+
+    def _without(data: bytes, ended: set[str]) -> bytes:
+        state = exposed_rows.ExposedRows.from_bytes(data)
+        *pending, known = state._sets()
+        is_kept = np.array([name not in ended for name in known.key_values(0)], np.bool_)
+        positions = np.flatnonzero(is_kept[known.settled().fields[0]])
+        return state._with([*pending, known.picked(positions)]).to_bytes()
+
+    patch.setattr(Compactor, "_fold", _fold)
+
+
 Case = tuple[Break, type[Exposed], Upset | None, int]
 BROKEN: Sequence[Case] = (  # the last is a seed that finds it, or one shortly before it
     (unfenced, Exposed, handed_over, 0),
@@ -407,6 +446,7 @@ BROKEN: Sequence[Case] = (  # the last is a seed that finds it, or one shortly b
     (late_ones_accepted, Exposed, None, 0),
     (two_closings, Exposed, handed_over, 0),
     (rows_as_they_are, Exposed, handed_over, 0),
+    (closed_although_logs_went_back, Exposed, back_while_closing, 0),
     (known_in_two_readings, Exposed, handed_over, 0),
     (uncounted_deletes, Exposed, merged_after_a_closing, 0),
     (retried_twice, Exposed, retried_after_a_while, 0),
@@ -416,6 +456,7 @@ BROKEN: Sequence[Case] = (  # the last is a seed that finds it, or one shortly b
     (last_exposure, Exposed, None, 0),
     (known_from_the_next_closing_on, Exposed, None, 0),
     (exposures_of_others_dropped, Exposed, closed_after_a_deployment, 0),
+    (exposures_of_the_ended_dropped, Exposed, merged_after_a_closing, 0),
 )
 
 
