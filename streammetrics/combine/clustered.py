@@ -190,7 +190,7 @@ def no_jackknife(estimand: Estimand) -> str:
     """Why the differences of a view without each group do not show its variance, or ""."""
     if estimand.ends is not None:
         return _OF_RANGE
-    return estimand.never or (_INCONSISTENT if estimand.behind is not None else "")
+    return estimand.never or (_INCONSISTENT if estimand.share_behind is not None else "")
 
 
 @dataclass(frozen=True, slots=True)

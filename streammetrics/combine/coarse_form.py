@@ -25,7 +25,7 @@ from streammetrics.core.codec import Writer
 from streammetrics.core.forms import ScoreForm
 from streammetrics.core.parts.collapsed_counts import CollapsedColumn
 from streammetrics.core.parts.collapsed_keys import MOST, Ints
-from streammetrics.core.parts.many_slots import AnySlots, ManySlots, within
+from streammetrics.core.parts.many_slots import AnySlots, ManySlots, cell_slots
 from streammetrics.core.parts.part import SeveralColumn
 from streammetrics.core.parts.score_bits import Scores, result_type, score_keys, typed_values
 from streammetrics.core.parts.weighted_counts import WeightedCountsColumn
@@ -98,7 +98,7 @@ class GroupScores:
             cells += piece.kinds
             targets = None if slots is None else slots[piece.rows]
             if piece.classes is not None:
-                targets = within(targets, self.curves, piece.classes)
+                targets = cell_slots(targets, self.curves, piece.classes)
             weights = None if quanta is None else quanta[piece.rows]
             if not isinstance(targets, ManySlots):
                 column.inner.add(piece.keys, cells, targets, weights)
@@ -185,7 +185,7 @@ class CollapsedGroups(ByValue):
     def _known(self) -> SeveralColumn[CollapsedColumn]:
         return self.column
 
-    def beside(self, other: Self) -> tuple[Accumulator, Accumulator]:
+    def joint_states(self, other: Self) -> tuple[Accumulator, Accumulator]:
         """The states of both, whose ranks are those of all of their keys together."""
         total = self.form.column(self.groups, 1)
         for side in (self, other):

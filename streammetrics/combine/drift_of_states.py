@@ -79,7 +79,7 @@ def drift(
         hint = "leave it out for the scores of all rows"
         raise _bad("label", "0 or 1, where 1 is the positive class", shown(label), hint)
     bins, label = n_bins, of_class
-    sides = _MetricSide.of(reference), _MetricSide.of(current)
+    sides = _MetricSide.side_of(reference), _MetricSide.side_of(current)
     for name, side in zip(("reference", "current"), sides, strict=True):
         _require_readable(name, side, label)
     groups = [side.groups for side in sides if side.groups is not None]
@@ -106,7 +106,7 @@ class _MetricSide(NamedTuple):
     groups: UserGroups | None
 
     @classmethod
-    def of(cls, state: Accumulator) -> Self:
+    def side_of(cls, state: Accumulator) -> Self:
         """Of a state, or of groups of users."""
         return cls(state.metric, state) if isinstance(state, UserGroups) else cls(state, None)
 
@@ -254,7 +254,7 @@ def _group_states(
     """The states of the groups of both sides, on one grid, and whether that is one of ranks."""
     a, b = reference._groups_of(), current._groups_of()
     if isinstance(a, CollapsedGroups) and isinstance(b, CollapsedGroups):
-        return a.beside(b), True
+        return a.joint_states(b), True
     return (states_of(a), states_of(b)), False
 
 

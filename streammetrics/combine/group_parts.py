@@ -13,7 +13,7 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.declared import Declared
 from streammetrics.core.parts.collapsed_counts import CollapsedColumn
-from streammetrics.core.parts.many_slots import AnySlots, within
+from streammetrics.core.parts.many_slots import AnySlots, cell_slots
 from streammetrics.core.parts.part import Column, Part, SeveralColumn, Slots, inner_slots
 
 
@@ -50,13 +50,13 @@ class GroupsColumn(Column):
     def feed(self, rows: Batch, groups: Slots, slots: AnySlots | None) -> None:
         """Add rows to the states of their groups [n]; slots: of each row, or None for slot 0."""
         if self.child is not None:
-            self.child._feed(rows, within(slots, self.k, groups))
+            self.child._feed(rows, cell_slots(slots, self.k, groups))
 
-    def of_slot(self, slot: int) -> Accumulator:
+    def states_of_slot(self, slot: int) -> Accumulator:
         """The k states of one slot, in separate memory."""
-        return self.of_slots(np.array([slot], np.intp))
+        return self.states_of_slots(np.array([slot], np.intp))
 
-    def of_slots(self, slots: Slots) -> Accumulator:
+    def states_of_slots(self, slots: Slots) -> Accumulator:
         """The k states of each of these slots, in separate memory."""
         assert self.child is not None
         return self.child._take(self._positions(slots))
@@ -71,7 +71,7 @@ class GroupsColumn(Column):
             self.child._merge_slots(other.child, self._positions(to))
 
     def take(self, slots: Slots) -> Self:
-        child = None if self.child is None else self.of_slots(slots)
+        child = None if self.child is None else self.states_of_slots(slots)
         return type(self)(child, self.k, len(slots))
 
     def encode(self, out: Writer) -> None:

@@ -92,7 +92,7 @@ def group_errors(a: Accumulator, b: Accumulator, units: str) -> Mapping[str, Pai
             why = f"the {units} of both models differ"
             errors[view] = PairedError(np.nan, np.nan, 0, "t", units, why)
         else:
-            errors[view] = PairedSums.of(terms_a.values, terms_b.values, terms_a.weights).error(
-                units
-            )
+            errors[view] = PairedSums.from_values(
+                terms_a.values, terms_b.values, terms_a.weights
+            ).error(units)
     return errors

@@ -151,7 +151,7 @@ class PairedResult(Generic[R], Shown):
         otherwise: why not, of a quantile, whose interval needs two states."""
         estimand = estimand_of(self._model_of(self.value_a), view)
         apart = no_jackknife(estimand)
-        quantile = apart and estimand.behind is not None
+        quantile = apart and estimand.share_behind is not None
         return (otherwise or apart) + _APART if quantile else apart
 
     def _no_formula(self, view: object) -> str:

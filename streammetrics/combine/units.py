@@ -139,7 +139,7 @@ class Units(Accumulator, schema="units/1"):
     def compute(self) -> UnitsResult:
         """The number of units, and their hashes."""
         self._flush()
-        hashes = self.units.of_slot()
+        hashes = self.units.units_of_slot()
         if hashes is None:
             why = f"more than max_units={self.max_units} units were sampled"
             return UnitsResult(self.share, None, why)

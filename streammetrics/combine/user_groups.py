@@ -320,13 +320,13 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         for path, form in self._forms.items():
             column = self.scores.by_path[path].take(np.array([slot], np.intp))
             return CollapsedGroups(form, column, self.buckets)
-        return part_of(self, self.states.of_slot(slot))
+        return part_of(self, self.states.states_of_slot(slot))
 
     def _values(self, slots: Slots) -> Sequence[object]:
         """The results of the metric itself, over all users."""
         for metric in self.whole.by_name.values():
             return part_of(self, metric)._compute_all(slots)
-        groups = self.states.of_slots(slots)
+        groups = self.states.states_of_slots(slots)
         total = groups._empty(len(slots))
         total._merge_slots(groups, np.arange(len(slots)).repeat(self.buckets))
         return part_of(self, total)._compute_all(np.arange(len(slots)))
@@ -359,7 +359,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
             return part_of(self, panel)
         for metric in self.whole.by_name.values():
             return part_of(self, metric.copy())
-        return part_of(self, summed(self.states.of_slot(0)))
+        return part_of(self, summed(self.states.states_of_slot(0)))
 
     def project(self, name: str) -> UserGroups:
         """The UserGroups of one metric, from a UserGroups of a Panel.

@@ -204,7 +204,7 @@ class UserGroupsResult(Generic[R], Shown):
         if quantiles and not among(method, (JACKKNIFE,)):
             ends = [self.interval(p, level=(1 + level) / 2, method=method) for p in quantiles]
             return replace(range_interval(self.value, inner, *ends), level=level)
-        behind, doubts = estimand.behind, self._doubts_of(inner)
+        behind, doubts = estimand.share_behind, self._doubts_of(inner)
         if behind is not None and among(method, ("auto", behind.method)):
             errors = self._variance_behind(behind)
             agree = self._agreement(behind.view, behind.share)
@@ -242,7 +242,7 @@ class UserGroupsResult(Generic[R], Shown):
 
     def _is_of_points(self, view: object) -> bool:
         """Whether groups hold coarse scores, which do not show the variance of a view."""
-        return self.coarse and estimand_of(self.value, view).of_points
+        return self.coarse and estimand_of(self.value, view).is_of_points
 
 
 def _view(view: object) -> object:

@@ -114,7 +114,7 @@ class Sums:
         self._empty = empty
         self._levels = [(states, order)]  # each level, and the slots of its states in order
 
-    def of(self, low: int, high: int) -> Accumulator:
+    def sum_of(self, low: int, high: int) -> Accumulator:
         """The sum of the states [low, high)."""
         if high - low == 1:
             states, order = self._levels[0]
@@ -383,7 +383,7 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
         """Each run with the state of its windows."""
         sums = Sums(self.states.child, self._ordered_windows(), self.metric)
         for run in all_runs:
-            yield run, part_of(self, sums.of(run.low, run.high))
+            yield run, part_of(self, sums.sum_of(run.low, run.high))
 
     def _ordered_windows(self) -> NDArray[np.intp]:
         """The slots of the panes, in order of time."""

@@ -343,7 +343,7 @@ def header_bytes(data: bytes) -> bytes:
     return data[: 17 + int.from_bytes(data[5:9], "little")]
 
 
-def inside(data: bytes) -> bytes:
+def bare_state(data: bytes) -> bytes:
     """The state in a state file, or the given bytes of a state; not validated."""
     return data[len(header_bytes(data)) : -4] if data[:4] == FILE_MAGIC else data
 

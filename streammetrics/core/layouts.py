@@ -40,7 +40,7 @@ class Layout(NamedTuple):
 def layout_of(metric: type[Declared], schema: str) -> Layout:
     """The layout of a class with this schema, whose abstract bases may have parts too; TypeError
     unless each part that a former layout lacks is one of its parts, and may be unknown."""
-    whole, schemas = of_base(schema, metric._schemas, metric._lacked)
+    whole, schemas = base_layout(schema, metric._schemas, metric._lacked)
     bases = reversed(metric.__mro__)
     parts = {k: v for b in bases for k, v in vars(b).items() if isinstance(v, Part)}
     later_parts = {}
@@ -57,16 +57,16 @@ def layout_of(metric: type[Declared], schema: str) -> Layout:
     return Layout(whole, schemas, parts, later_parts)
 
 
-def of_base(
+def base_layout(
     schema: str, schemas: Schemas, lacked: tuple[frozenset[str], ...]
 ) -> tuple[str, Schemas]:
     """The schema and the former ones of a metric whose abstract base has gained parts.
 
     lacked: for each former layout of the base, the oldest first, the parts that it lacks.
 
-    >>> of_base("my/2", {"my/1": {"more"}}, (frozenset({"cubes"}),))[0]
+    >>> base_layout("my/2", {"my/1": {"more"}}, (frozenset({"cubes"}),))[0]
     'my/2+2'
-    >>> of_base("my/1", {}, (frozenset({"cubes"}),))
+    >>> base_layout("my/1", {}, (frozenset({"cubes"}),))
     ('my/1+2', {'my/1': frozenset({'cubes'})})
     """
     if not lacked:

@@ -13,9 +13,9 @@ from streammetrics.core.codec import (
     Reader,
     Stack,
     Unlike,
+    bare_state,
     frame,
     header_bytes,
-    inside,
     is_whole,
     opened,
 )
@@ -84,7 +84,7 @@ def summed(
     n_bytes = 0
     try:
         for data in sources:
-            state = inside(data)
+            state = bare_state(data)
             start = header_bytes(state)
             alike = waiting.get(start)
             if alike is not None and is_whole(start, state) and _noted(data, counted):

@@ -131,7 +131,7 @@ class Moments(Accumulator, schema="moments/2"):
         return self._compute_all(SLOT_0)[0]
 
     def _compute_all(self, slots: Slots) -> list[MomentFigures]:
-        least, greatest = self.extremes.of(slots)
+        least, greatest = self.extremes.extremes_of(slots)
         return side_by_side(
             MomentFigures,
             len(slots),
@@ -151,7 +151,7 @@ class Moments(Accumulator, schema="moments/2"):
             require_finite(column, fault)
         slots = np.arange(self._width)
         n = self.rows.tables(slots)[:, 0]
-        ends = np.stack(self.extremes.of(slots))
+        ends = np.stack(self.extremes.extremes_of(slots))
         require(np.array_equal(np.isfinite(ends), np.stack([n > 0, n > 0])), fault)
         for slot in slots.tolist():
             low, high = (Fraction(end) if n[slot] else Fraction(0) for end in ends[:, slot])

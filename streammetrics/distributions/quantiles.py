@@ -96,7 +96,9 @@ class Quantiles(Histogram[Distribution[Bounded]], schema="quantiles/1"):
         last = np.flatnonzero(np.diff(slots, append=self._width))
         fault = "extremes outside of the occupied buckets"
         require(np.array_equal(np.flatnonzero(self.extremes.known), slots[first]), fault)
-        for values, ends in zip(self.extremes.of(slots[first]), (first, last), strict=True):
+        for values, ends in zip(
+            self.extremes.extremes_of(slots[first]), (first, last), strict=True
+        ):
             require(not self._in_unit or bool(((values >= 0) & (values <= 1)).all()), fault)
             require(np.array_equal(grid_of(self).buckets(values), buckets[ends]), fault)
 
@@ -119,7 +121,7 @@ class Quantiles(Histogram[Distribution[Bounded]], schema="quantiles/1"):
         high = np.where(np.isnan(ends), np.inf, np.nextafter(ends, -np.inf))
         middle = _middle(low, high)
         used = np.flatnonzero(edges[1:] > edges[:-1])
-        low[edges[used]], high[edges[used + 1] - 1] = self.extremes.of(slots[used])
+        low[edges[used]], high[edges[used + 1] - 1] = self.extremes.extremes_of(slots[used])
         # The middle of a bucket, or of the known values of one without an end.
         values = np.where(np.isfinite(middle), middle, _middle(low, high))
         values = np.where(np.isfinite(values), values, np.where(np.isfinite(low), low, high))

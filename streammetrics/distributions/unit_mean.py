@@ -102,7 +102,7 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
         fault = "impossible sums of units"
         require_finite(self.sums.inner, fault)
         for slot in range(self._width):
-            units, above = self.units.of_slot(slot), self.above.of_slot(slot)
+            units, above = self.units.units_of_slot(slot), self.above.units_of_slot(slot)
             if units is None:
                 continue
             require(above is not None and bool(np.isin(above, units).all()), fault)
@@ -136,7 +136,7 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
         sums, shift = self.sums.units(slots)
         means = []
         for i, slot in enumerate(slots.tolist()):
-            units, above = self.units.of_slot(slot), self.above.of_slot(slot)
+            units, above = self.units.units_of_slot(slot), self.above.units_of_slot(slot)
             if units is None or above is None:
                 means.append(UnitMeanResult(reason=units_unknown(self.max_units)))
                 continue

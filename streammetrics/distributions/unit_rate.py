@@ -112,7 +112,7 @@ class UnitRate(Accumulator, schema="unit-rate/1"):
 
     def _require_possible(self) -> None:
         for slot in range(self._width):
-            units, above = self.units.of_slot(slot), self.above.of_slot(slot)
+            units, above = self.units.units_of_slot(slot), self.above.units_of_slot(slot)
             if units is not None:
                 within = above is not None and bool(np.isin(above, units).all())
                 require(within, "an event of a unit that was not seen")
@@ -141,7 +141,7 @@ class UnitRate(Accumulator, schema="unit-rate/1"):
     def _compute_all(self, slots: Slots) -> list[UnitRateResult]:
         rates = []
         for slot in slots.tolist():
-            units, above = self.units.of_slot(slot), self.above.of_slot(slot)
+            units, above = self.units.units_of_slot(slot), self.above.units_of_slot(slot)
             if units is None or above is None:
                 rates.append(UnitRateResult(reason=units_unknown(self.max_units)))
             else:

@@ -97,18 +97,18 @@ class ClassCells(NamedTuple):
     def _micro(self, request: IntervalRequest, term: Term, n: int) -> Interval:
         right, classes = sum(tp for tp, *_ in self.hits), len(self.hits)
 
-        def through(accuracy: float) -> float:
+        def f_of_accuracy(accuracy: float) -> float:
             top, bottom = accuracy.as_integer_ratio()
             above, below = term(_pooled(top, bottom, classes))
             return term_means.value((above, below), 0.0)
 
-        if through(0.25) == 0.25:  # accuracy; the others are Jaccard and specificity
+        if f_of_accuracy(0.25) == 0.25:  # accuracy; the others are Jaccard and specificity
             return request.share(right, n)
         of_hits = np.array(hit_influence(_pooled(right, n, classes), term))
         rows = _pooled(1, 1, classes), _pooled(0, 1, classes)
         psi = np.array([float((of_hits * row).sum()) for row in rows])
         variance = counts_variance(np.array([right, n - right]), psi)
-        return request.mapped(right, n, through, variance)
+        return request.mapped(right, n, f_of_accuracy, variance)
 
 
 def _pooled(right: int, n: int, classes: int) -> Hits:

@@ -60,11 +60,11 @@ class QuantileRows(NamedTuple):
     p: Fraction
     rows: Ordered
 
-    def between(self, lower: float | Fraction, upper: float | Fraction) -> Bounds:
+    def values_between(self, lower: float | Fraction, upper: float | Fraction) -> Bounds:
         """The values between which a quantile is if its share is between these."""
         n = self.rows.n
         first = rank_of(n, Fraction(lower)) if lower > 0 else 0
-        return self.rows.between(first, rank_of(n, Fraction(upper)) if upper <= 1 else n + 1)
+        return self.rows.values_between(first, rank_of(n, Fraction(upper)) if upper <= 1 else n + 1)
 
 
 class Estimator(Generic[R]):
@@ -85,7 +85,7 @@ class Estimator(Generic[R]):
     def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
         """The same of many results, as columns."""
         pairs = zip(results, request.each(), strict=True)
-        return Intervals.of([self.interval(result, single) for result, single in pairs])
+        return Intervals.from_intervals([self.interval(result, single) for result, single in pairs])
 
     def band(self, result: R, request: IntervalRequest) -> Interval | None:
         """The interval that holds for all views with one, and at all looks together; or None."""
@@ -101,7 +101,7 @@ class Estimator(Generic[R]):
         """Why there are too few rows for the jackknife over users, or ""."""
         return ""
 
-    def behind(self, result: R, arguments: Arguments) -> Behind | None:
+    def share_behind(self, result: R, arguments: Arguments) -> Behind | None:
         """The share from whose interval over users that of the view follows, or None."""
         return None
 

@@ -85,7 +85,7 @@ class Intervals:
     reasons: Sequence[str]
 
     @classmethod
-    def of(cls, intervals: Sequence[Interval | None]) -> Intervals:
+    def from_intervals(cls, intervals: Sequence[Interval | None]) -> Intervals:
         """The columns of intervals; None: there is no formula, which needs no reason."""
         table = [_NONE if interval is None else interval for interval in intervals]
         return cls(
@@ -117,7 +117,7 @@ class Intervals:
             methods[row], reasons[row] = method, why
         return replace(empty, methods=methods, reasons=reasons)
 
-    def within(self, least: Floats | float, most: Floats | float) -> Intervals:
+    def clipped(self, least: Floats | float, most: Floats | float) -> Intervals:
         """Without the values that the view cannot have; those that are undefined as they are."""
         undefined = (self.lower == -np.inf) & (self.upper == np.inf)
         lower = np.minimum(np.maximum(self.lower, least), most)

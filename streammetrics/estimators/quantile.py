@@ -45,7 +45,7 @@ class Quantile(Estimator[R]):
         """Of the least and the greatest value."""
         return EXTREMES if self.p(*arguments) in (0, 1) else ""
 
-    def behind(self, result: R, arguments: Arguments) -> Behind | None:
+    def share_behind(self, result: R, arguments: Arguments) -> Behind | None:
         """Woodruff's interval: that of the share of rows up to the quantile, mapped by the inverse
         of the distribution function. (Woodruff 1952, J. Am. Stat. Assoc. 47.)"""
         quantile = self.quantile(result, arguments)
@@ -53,9 +53,9 @@ class Quantile(Estimator[R]):
             return None
         p, rows = quantile
         # At the ends of a bucket, rows are counted exactly.
-        _, start, end = rows.at(rank_of(rows.n, p))
+        _, start, end = rows.value_at(rank_of(rows.n, p))
         views = f"{self.up_to}({end!r})", f"{self.below}({start!r})"
-        return Behind(*views, float(p), quantile.between, "woodruff")
+        return Behind(*views, float(p), quantile.values_between, "woodruff")
 
     def quantile(self, result: R, arguments: Arguments) -> QuantileRows | None:
         """Of every p but 0 and 1."""
@@ -127,7 +127,7 @@ def _rank_interval(request: IntervalRequest, rows: Ordered, ps: tuple[Fraction, 
         return request.none("no rows")
     alpha = (1 - Fraction(str(request.level))) / len(ps)
     ranks = [fixed_ranks(n, p, 1 - alpha) for p in ps if p not in (0, 1)]
-    return _interval_of_ends(request, n, ps, [rows.between(*pair) for pair in ranks], method)
+    return _interval_of_ends(request, n, ps, [rows.values_between(*pair) for pair in ranks], method)
 
 
 def _band_interval(request: IntervalRequest, rows: Ordered, ps: tuple[Fraction, ...]) -> Interval:
@@ -135,7 +135,7 @@ def _band_interval(request: IntervalRequest, rows: Ordered, ps: tuple[Fraction, 
     if not n:
         return request.none("no rows")
     reach = _reach(request, n)
-    ends = [QuantileRows(p, rows).between(p - reach, p + reach) for p in ps]
+    ends = [QuantileRows(p, rows).values_between(p - reach, p + reach) for p in ps]
     return _interval_of_ends(request, n, ps, ends, "band")
 
 

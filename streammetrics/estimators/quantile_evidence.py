@@ -36,7 +36,7 @@ class QuantileEvidence:
     replicates: tuple[float, ...] = ()
 
     @property
-    def beyond(self) -> tuple[int, int]:
+    def expected_rows(self) -> tuple[int, int]:
         """The rows that are expected at or below the quantile, and above it."""
         return math.floor(self.rows * self.p), math.floor(self.rows * (1 - self.p))
 
@@ -66,12 +66,16 @@ class QuantileEvidence:
         between two ranks, or the share -/+ c times its error over users, mapped to values."""
         ordered, n = self.ordered, self.ordered.n
         if self.users is None:
-            return ordered.between(*sequence_ranks(n, self.p, prior_rows(planned, alpha), alpha))
+            return ordered.values_between(
+                *sequence_ranks(n, self.p, prior_rows(planned, alpha), alpha)
+            )
         se, p = self.users.se, float(self.p)
         reach = multiplier(1 / se / se, self._rho(planned, deff, alpha), alpha)
         off = as_t(reach, self.users.df) * se
         first = rank_of(n, Fraction(p - off)) if p > off else 0
-        return ordered.between(first, rank_of(n, Fraction(p + off)) if p + off <= 1 else n + 1)
+        return ordered.values_between(
+            first, rank_of(n, Fraction(p + off)) if p + off <= 1 else n + 1
+        )
 
     def _rho(self, planned: float, deff: float, alpha: float) -> float:
         """Of the normal mixture, on the clock of the share's variance."""

@@ -234,7 +234,7 @@ def evaluate(
     """
     listed, only = listed_measures(measures)
     rules = Rules.checked(ties, empty, missing, rel, judged_only, like, only)
-    settings = Settings.of(listed, rules)
+    settings = Settings.from_measures(listed, rules)
     tables = {"qrels": collected(qrels), "run": collected(run)}
     truth = judgments_of(tables["qrels"], subtopics=settings.subtopics)
     checked_run = run_of(tables["run"], judgments=truth)
@@ -253,7 +253,7 @@ class Settings(NamedTuple):
     rules: Rules
 
     @classmethod
-    def of(cls, listed: Iterable[Measure | str], rules: Rules) -> Settings:
+    def from_measures(cls, listed: Iterable[Measure | str], rules: Rules) -> Settings:
         """The settings; SettingsError for unknown measures."""
         return cls(rules.measures(listed), rules)
 
@@ -276,7 +276,7 @@ def notes_of_names(
         return
     rel, only = evaluation.rules["rel"], evaluation.rules["judged_only"]
     rules = Rules.checked(None, None, None, cast("int", rel), bool(only), TREC_EVAL)
-    settings = Settings.of(names, rules)
+    settings = Settings.from_measures(names, rules)
     queries = queries_of(truth, {"run": run}, rules.missing)
     measures = dict(zip(listed, evaluation.means, strict=True))
     same = [measures[name] for name in names] == list(map(str, settings.measures))
@@ -402,7 +402,7 @@ def _evaluation(
     measures, n, is_empty = settings.measures, len(of_queries.queries), of_queries.is_empty
     n_empty = int(np.count_nonzero(is_empty))
     left_out = is_empty & (settings.rules.empty == "skip")
-    moments = MomentsColumn.of(measures)
+    moments = MomentsColumn.from_measures(measures)
     columns, terms = [], []
     for j, values in enumerate(of_queries.values):
         moments.add(j, values)
@@ -442,7 +442,7 @@ def _moments_of_users(
 ) -> Mapping[str, ListMoments]:
     moments = {}
     for name, term in terms.items():
-        sums = PairedSums.of(term.values, np.zeros(len(term.values)), term.weights)
+        sums = PairedSums.from_values(term.values, np.zeros(len(term.values)), term.weights)
         d, w, dd, dw, ww = sums.sums
         limits = lists[name].limits
         moments[name] = ListMoments(sums.units, d, dd, (w, ww, dw), limits=limits, units="users")

@@ -263,7 +263,7 @@ def compare_runs(
     """
     listed, only = listed_measures(measures)
     rules = Rules.checked(ties, empty, missing, rel, judged_only, like, only)
-    settings = Settings.of(listed, rules)
+    settings = Settings.from_measures(listed, rules)
     argument: object = runs
     if (
         not isinstance(argument, Mapping)
@@ -381,7 +381,7 @@ def _difference(
 def _error(measure: str, evaluation: Evaluation, reference: Evaluation) -> PairedError:
     """The error of the difference: both runs have the same queries, and these the same weights."""
     terms, reference_terms = evaluation._terms[measure], reference._terms[measure]
-    return PairedSums.of(terms.values, reference_terms.values, terms.weights).error(
+    return PairedSums.from_values(terms.values, reference_terms.values, terms.weights).error(
         evaluation._units
     )
 

@@ -268,7 +268,9 @@ def _evaluation(
         scored = ~np.isnan(values)
         term = Terms(np.where(scored, values, 0.0), scored.astype(np.float64))
         moments[name] = _moments(term, "samples")
-        means[name] = PairedSums.of(term.values, np.zeros(len(samples)), term.weights).difference
+        means[name] = PairedSums.from_values(
+            term.values, np.zeros(len(samples)), term.weights
+        ).difference
         if clusters is not None:
             term = clusters.totals(term)
             users[name] = _moments(term, "users")
@@ -289,7 +291,7 @@ def _evaluation(
 
 def _moments(term: Terms, units: str) -> ListMoments:
     """The sums of samples, or of the totals of clusters, for the interval of their mean."""
-    sums = PairedSums.of(term.values, np.zeros(len(term.values)), term.weights)
+    sums = PairedSums.from_values(term.values, np.zeros(len(term.values)), term.weights)
     d, w, dd, dw, ww = sums.sums
     pooled: tuple[Fraction, Fraction, Fraction] = (w, ww, dw)
     return ListMoments(sums.units, d, dd, pooled, units=units)

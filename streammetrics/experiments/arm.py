@@ -212,7 +212,7 @@ def _counted(
     classes: tuple[int, int],
 ) -> tuple[Kind, tuple[int, ...]]:
     if quantile is not None:
-        return "quantile", quantile.beyond
+        return "quantile", quantile.expected_rows
     if share is not None:
         return "rate", (share[0], share[1] - share[0])
     if cell is not None:
@@ -234,7 +234,7 @@ def quantile_arm(
     if grouped is None:
         unweighted = not no_interval(cast("HasIntervals", figures), view)
         return QuantileEvidence(p, ordered, rows) if unweighted else None
-    behind = estimand.behind
+    behind = estimand.share_behind
     if behind is None:
         return QuantileEvidence(p, ordered, rows, GroupVariance(math.nan, 0, ""))
     whole, shares = grouped.group_estimate(behind.view), grouped.replicates(behind.view)

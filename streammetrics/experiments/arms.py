@@ -247,7 +247,7 @@ class Arms:
         """The share of each epoch of the units of all."""
         return [stratum.weight for stratum in self.strata]
 
-    def within(self, bounds: Bounds) -> Bounds:
+    def clipped(self, bounds: Bounds) -> Bounds:
         """The interval of the effect without the values that it cannot have."""
         (least, most), (low, high) = self.control.traits.limits, self.treatment.traits.limits
         return bounds_within(bounds, low - most, high - least)

@@ -12,7 +12,7 @@ from streammetrics.experiments.contrast import Contrast, Names
 from streammetrics.experiments.difference import compared
 from streammetrics.experiments.one_look import Anytime
 from streammetrics.experiments.plan import Plan, Safeguard
-from streammetrics.experiments.strata import by_epoch
+from streammetrics.experiments.strata import epoch_strata
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.present.view import NONE
 
@@ -28,10 +28,10 @@ def contrast_of(
     guardrail: Safeguard | None = None,
     decides: bool = False,
 ) -> Contrast:
-    """The contrast of one treatment on one metric. arms, units: as in `strata.by_epoch`. guardrail:
+    """The contrast of one treatment on one metric. arms, units: as in `epoch_strata`. guardrail:
     of the plan, if the contrast is of one; decides: whether the plan decides by its view as well.
     """
-    pair = by_epoch(arms, units)
+    pair = epoch_strata(arms, units)
     assert pair is not None
     successes = _successes(plan, treatment, pair, arms)
     names = Names(

@@ -110,7 +110,7 @@ def compare(
                 where="compare(paired)",
                 hint="leave one of them out: users who are in both arms are their own covariate",
             )
-        return _of_shared_users(pair, level, relative=relative)
+        return _shared_users_comparison(pair, level, relative=relative)
     equally_many = pair.control.counts.rows == pair.treatment.counts.rows
     warning = same_rows(control, treatment, equally_many=equally_many)
     if warning is not None:
@@ -143,7 +143,7 @@ def compared(
     uncertainty = a.precision.resolution + b.precision.resolution
     resolution = uncertainty if uncertainty > COARSE * std_error else 0.0
     lower, upper = _bounds(pair, std_error, q, correlation)
-    bounds = pair.within((lower - resolution, upper + resolution))
+    bounds = pair.clipped((lower - resolution, upper + resolution))
     lift, lift_bounds, lift_error = _lift(a, b, q, resolution)
     test_error = _test_error(a, b, std_error)
     if mover:
@@ -213,7 +213,7 @@ def _effect(state: object, view: str | None, level: float) -> Arm | None:
     return arm_of(state, view, level)
 
 
-def _of_shared_users(pair: Arms, level: float, *, relative: bool) -> Comparison:
+def _shared_users_comparison(pair: Arms, level: float, *, relative: bool) -> Comparison:
     """The comparison of two arms with the same users."""
     comparison = compared(pair, level)
     a, b = pair.control, pair.treatment
@@ -228,7 +228,7 @@ def _of_shared_users(pair: Arms, level: float, *, relative: bool) -> Comparison:
     users = shared_users(pair, b.traits.origin, a.precision.resolution + b.precision.resolution)
     lift, moved = comparison.rel_effect_size, _lift_moved(a, b) if users.resolution else 0.0
     lower, upper = users.lift_bounds(lift, level)
-    bounds, lift_bounds = pair.within(users.bounds(level)), (lower - moved, upper + moved)
+    bounds, lift_bounds = pair.clipped(users.bounds(level)), (lower - moved, upper + moved)
     error, df = (users.lift if relative else users.difference).se, users.difference.df
     estimate, ends = (lift, lift_bounds) if relative else (pair.effect, bounds)
     effect = Interval(estimate, *ends, se=error, level=level, df=df, n=comparison.n)

@@ -23,7 +23,7 @@ from streammetrics.experiments.plan import Plan, Safeguard, known
 from streammetrics.experiments.strata import ONE_EPOCH
 from streammetrics.kernels.inference.pooled_variance import SKEWNESS
 from streammetrics.present.estimand import estimand_of
-from streammetrics.present.numerals import about, plain
+from streammetrics.present.numerals import plain, rounded_text
 from streammetrics.present.views import view_of
 
 _LEAST_DAYS: Final = 1.0  # of an earlier period, before it has a pace: days differ by the hour
@@ -82,7 +82,7 @@ all rows, on day 2 of 14 at the pace so far.
             return f"{name} of {self.treatment} cannot be judged: {self.reason}."
         text = f"{name} can be judged once {self.needs}"
         if not math.isnan(self.rows):
-            rows = f"{self.size} {about(self.rows)} {self.unit}"
+            rows = f"{self.size} {rounded_text(self.rows)} {self.unit}"
             text += f": after {rows} of {self.arm or _EACH}, {self._all_text()}"
             when = self._when(planned_days)
             text += f", {when} at {pace}" if when else ""

@@ -35,7 +35,7 @@ from streammetrics.kernels.inference.interaction import (
     log_e_of_interaction,
     one_look_p,
 )
-from streammetrics.present.numerals import about, p_value, plain, tenths
+from streammetrics.present.numerals import p_value, plain, rounded_text, tenths
 from streammetrics.present.view import declared_views
 from streammetrics.results.unit_sums_result import UNIT_VIEWS, UnitSumsResult
 
@@ -298,5 +298,5 @@ def _too_few(asked: Interaction, found: FourCells) -> str:
     if shares[1] < shares[0]:
         what = "{:g} expected events, or rows without one" if found.is_share else _SKEWNESS
         count = f"{what.format(tenths(number))}, needs {NEEDED:g}"
-    more = about(units * (1.0 / min(shares) - 1.0)) if min(shares) > 0 else ""
+    more = rounded_text(units * (1.0 / min(shares) - 1.0)) if min(shares) > 0 else ""
     return f"{f'at least {more} ' * bool(more)}more sampled units {where}: {count}"

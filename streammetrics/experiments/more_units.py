@@ -9,7 +9,7 @@ from typing import Final
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.kernels.inference.normal_mixture import as_t, multiplier, tuned
 from streammetrics.kernels.inference.tails import normal_isf
-from streammetrics.present.numerals import about, declared
+from streammetrics.present.numerals import declared, rounded_text
 
 _STEPS: Final = 60  # four are usual
 _EXACT: Final = 1e-3
@@ -77,5 +77,5 @@ def planned(found: MoreUnits) -> str:
     likely = f"with a probability of {declared(100 * found.power)} %"
     if found.more:
         things = "units" if found.units else "rows"
-        return f"About {about(found.more)} more {things} would show {size} {likely}."
+        return f"About {rounded_text(found.more)} more {things} would show {size} {likely}."
     return f"{size.capitalize()} would have been shown by now {likely} or more."

@@ -24,7 +24,7 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
     if infinite and not contrast.no_horizon:
         return f"{_joined(infinite, 'has', 'have')} an infinite estimate"
     if reading.looks and reading.last != contrast.anytime:
-        return _by_variant(contrast, reading.last.reason) or "the last look has no interval"
+        return _named_by_variant(contrast, reading.last.reason) or "the last look has no interval"
     comparison = contrast.comparison
     if why := contrast.no_horizon:
         return why
@@ -42,17 +42,17 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
         if len(names) >= at_least:
             return f"{_joined(names, 'has', 'have')} {lack}{_one_stream(contrast)}"
     if has_no_error(contrast):
-        reason = _by_variant(contrast, comparison.reason)
+        reason = _named_by_variant(contrast, comparison.reason)
         return reason or "there is no formula for its standard error"
     if comparison.groups is not None and comparison.groups < GROUPS:
         return f"an arm has too few groups of users: {comparison.groups}, needs {GROUPS}"
     if _variants(contrast, lambda arm: math.isnan(arm.value)):
         return _undefined(contrast)
     reason = reading.last.reason or comparison.reason
-    return _by_variant(contrast, reason) or "its standard error is unknown"
+    return _named_by_variant(contrast, reason) or "its standard error is unknown"
 
 
-def _by_variant(contrast: Contrast, reason: str) -> str:
+def _named_by_variant(contrast: Contrast, reason: str) -> str:
     """A reason of a comparison, with the names of the variants for its arms."""
     names = ("control", contrast.control_variant), ("treatment", contrast.treatment_variant)
     for arm, name in names:

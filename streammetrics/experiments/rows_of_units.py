@@ -14,7 +14,7 @@ from streammetrics.experiments.confidence_sequence import not_ready
 from streammetrics.experiments.difference import compared
 from streammetrics.experiments.horizon import Horizon
 from streammetrics.experiments.rows_per_unit import ALPHA, RowsPerUnit
-from streammetrics.experiments.strata import by_epoch
+from streammetrics.experiments.strata import epoch_strata
 from streammetrics.kernels.inference.normal_mixture import gaussianised, log_e, tuned
 from streammetrics.kernels.inference.pooled_variance import skewness_number
 from streammetrics.kernels.inference.variances import jackknife_variance
@@ -76,14 +76,14 @@ def _arm(
 def rows_per_unit(
     arms: Mapping[str, tuple[Arm, Arm]], sizes: Mapping[str, int], horizon: Horizon
 ) -> RowsPerUnit:
-    """Rows per unit of both arms, by epoch as in `strata.by_epoch`, and whether they differ.
+    """Rows per unit of both arms, by epoch as in `strata.epoch_strata`, and whether they differ.
 
     The clock of the evidence is n_c n_t / (n_c + n_t) in units, which no data change, narrowest
     where the horizon plans it; the variance is that of both arms together, with units as the mass.
     Where every unit of an arm has the same rows, as when a client sends each event twice, units are
     taken to vary by as much as the arms differ.
     """
-    pair = by_epoch(arms, sizes)
+    pair = epoch_strata(arms, sizes)
     if pair is None:
         return RowsPerUnit(math.nan, math.nan, reason="no units")
     a, b = pair.control, pair.treatment

@@ -192,7 +192,7 @@ def _expected(pair: Arms, names: tuple[str, str], enough: Enough) -> Iterator[Sh
         (arm.precision.deff for arm in arms if 1.0 < arm.precision.deff < math.inf), default=1.0
     )
     for cell in range(len(pair.control.counts.counted)):
-        expectations = [_of_stratum(stratum, cell) for stratum in pair.strata]
+        expectations = [_stratum_cell(stratum, cell) for stratum in pair.strata]
         label = enough.labels[cell]
         for side, (name, arm) in enumerate(zip(names, arms, strict=True)):
             count = math.fsum(sides[side] for sides in expectations) / deff
@@ -200,7 +200,7 @@ def _expected(pair: Arms, names: tuple[str, str], enough: Enough) -> Iterator[Sh
             yield Shortage(name, count, what, arm.counts.rows, arm.counts.unit, enough.quantity)
 
 
-def _of_stratum(stratum: Stratum, cell: int) -> Parts[float]:
+def _stratum_cell(stratum: Stratum, cell: int) -> Parts[float]:
     rows = stratum.control.counts.counted_of, stratum.treatment.counts.counted_of
     counts = stratum.control.counts.counted[cell], stratum.treatment.counts.counted[cell]
     return expected_counts(counts, rows) if sum(rows) else (0.0, 0.0)

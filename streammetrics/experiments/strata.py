@@ -109,7 +109,7 @@ ONE_EPOCH: Final = "the always-valid interval of a quantile is of one epoch, and
 IN_EPOCH: Final = 10  # rows of a mean, rows of each class of an area, in each arm of an epoch
 
 
-def by_epoch(arms: Mapping[str, tuple[Arm, Arm]], units: Mapping[str, int]) -> Arms | None:
+def epoch_strata(arms: Mapping[str, tuple[Arm, Arm]], units: Mapping[str, int]) -> Arms | None:
     """The stratified pair; None without an epoch.
 
     arms: control and treatment by epoch. units: N_e of both together. An epoch is left out if an

@@ -157,9 +157,9 @@ class UnitSample:
         level = max(self.level, other.level)
         both = {**self._cut(level).experiments, **other._cut(level).experiments}
         plans = {**self.plans, **other.plans}
-        return UnitSample(level, {name: both[name] for name in sorted(both)}, plans)._within()
+        return UnitSample(level, {name: both[name] for name in sorted(both)}, plans)._bounded()
 
-    def _within(self) -> UnitSample:
+    def _bounded(self) -> UnitSample:
         """The sample, cut until it has no more units than a sample may have."""
         sample = self
         while sum(len(units.hashes) for units in sample.experiments.values()) > SAMPLED:
@@ -182,7 +182,7 @@ class UnitSample:
         while len(hashes := _hashes_within(result, level)) > SAMPLED:
             level += 1
         sample = self._cut(level)
-        return sample._extended(name, sample.experiments[name].joined(place, hashes))._within()
+        return sample._extended(name, sample.experiments[name].joined(place, hashes))._bounded()
 
 
 def sample_units(

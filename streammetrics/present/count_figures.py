@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from streammetrics.core.rows import sorted_distinct
 from streammetrics.present.spec import (
     NAMES,
-    between,
     faded,
     figure,
+    layer_between,
     legend_columns,
     not_thin,
     number,
@@ -191,7 +191,7 @@ def reliability(
     layers = [straight((0, 0), (corner, corner))]
     if some(rows, "lower"):
         mark: Spec = {"type": "rule", "strokeWidth": 1, "clip": True}
-        rules = between(mark, x, y, ("lower", "upper"), names)
+        rules = layer_between(mark, x, y, ("lower", "upper"), names)
         cast("Spec", rules["encoding"])["opacity"] = faded(0.5)
         layers.append(rules)
     line: Spec = {

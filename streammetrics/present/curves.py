@@ -16,9 +16,9 @@ from streammetrics.kernels.curves.steps import Steps
 from streammetrics.kernels.curves.uplift import ArmSteps, heights
 from streammetrics.present.spec import (
     Row,
-    between,
     each,
     figure,
+    layer_between,
     level,
     number,
     quantity,
@@ -252,7 +252,7 @@ def _curves(
     layers = list(before)
     if banded:
         mark: Spec = {"type": "area", "interpolate": "step-after", "opacity": 0.25, "clip": True}
-        layers.append(between(mark, x, y, ("low", "high"), names, gaps=False))
+        layers.append(layer_between(mark, x, y, ("low", "high"), names, gaps=False))
         described += " A band is certain to hold the exact curve."
     tooltips = tooltip(("series", "series"), ("threshold", "threshold"), ("x", str(x["title"])))
     line: Spec = {
@@ -363,7 +363,7 @@ def _shares(
         },
     }
     mark: Spec = {"type": "rule", "strokeWidth": 5, "opacity": 0.35}
-    band = between(mark, x, y, ("low", "high"), names, gaps=False)
+    band = layer_between(mark, x, y, ("low", "high"), names, gaps=False)
     return figure(
         kind,
         title=title,

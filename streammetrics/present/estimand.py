@@ -89,7 +89,7 @@ class Estimand:
         return any(view.chosen for view in (*self.whole, self.view))
 
     @property
-    def of_points(self) -> bool:
+    def is_of_points(self) -> bool:
         """Whether coarse scores do not show the variance of the view over users."""
         return any(view.of_points for view in (*self.whole, self.view))
 
@@ -104,9 +104,9 @@ class Estimand:
         return self.estimator.scarce(self.rows, self.arguments)
 
     @property
-    def behind(self) -> Behind | None:
+    def share_behind(self) -> Behind | None:
         """The share from whose interval over users that of the view follows, or None."""
-        return self.estimator.behind(self.rows, self.arguments)
+        return self.estimator.share_behind(self.rows, self.arguments)
 
     @property
     def quantile(self) -> QuantileRows | None:

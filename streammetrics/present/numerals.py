@@ -80,7 +80,7 @@ def p_value(value: float) -> str:
     return "p below 0.0001" if value < 0.0001 else f"p {plain(value)}"
 
 
-def about(count: float) -> str:
+def rounded_text(count: float) -> str:
     """An estimated number of units, to two digits and rounded up.
 
     >>> about(12_345.6), about(3.2)

@@ -166,7 +166,7 @@ def _last_rows(result: object, n: int, headlines: bool) -> list[ValueRow]:
     rows: list[ValueRow] = []
     for part, part_result in reversed(deque(result._parts(), maxlen=n)):
         rows = [
-            row.within(part) for row in _last_rows(part_result, n - len(rows), headlines)
+            row.placed_in(part) for row in _last_rows(part_result, n - len(rows), headlines)
         ] + rows
         if len(rows) >= n:
             break

@@ -157,7 +157,7 @@ def _thin_line(ends: Mapping[str, float]) -> Spec:
     }
 
 
-def between(
+def layer_between(
     mark: Spec, x: Spec, y: Spec, ends: tuple[str, str], names: Sequence[str], *, gaps: bool = True
 ) -> Spec:
     """A layer between two fields of the y axis; gaps: whether some rows lack them."""
@@ -283,7 +283,7 @@ def placed(spec: Spec, places: Mapping[str, Place]) -> Spec:
     config = cast("Mapping[str, Mapping[str, list[str]]]", spec["config"])
     category: Sequence[object] = config["range"]["category"]
 
-    def of(channel: str, encoding: Spec) -> Spec:
+    def channel_of(channel: str, encoding: Spec) -> Spec:
         kinds, index = (category, 0) if channel == "color" else (_MARKS[channel], 1)
         scale = cast("Spec", encoding["scale"])
         names = cast("list[str]", scale["domain"])
@@ -296,7 +296,7 @@ def placed(spec: Spec, places: Mapping[str, Place]) -> Spec:
         if not isinstance(part, dict):
             return part
         return {
-            name: of(name, child)
+            name: channel_of(name, child)
             if (name == "color" or name in _MARKS) and _is_of_series(child)
             else walk(child)
             for name, child in part.items()

@@ -141,7 +141,7 @@ class _PartTable:
                 counts[name][group.positions] = cells
             for place, view in enumerate(views):
                 rows = starts + place
-                names[rows] = Part(group.name).of(view.name) if group.name else view.name
+                names[rows] = Part(group.name).view_text(view.name) if group.name else view.name
                 values[0, rows] = view.values
                 low, high = view.bounds or (view.values, view.values)
                 values[1, rows], values[2, rows] = low, high
@@ -250,7 +250,9 @@ def _intervals_of_view(group: _Group, view: _View, level: float) -> Intervals:
         columns = together(group.results, view.name, view.cells, level, group.no_intervals)
     if columns is None:
         results = group.results
-        return Intervals.of([interval_of(result, result, view.name, level) for result in results])
+        return Intervals.from_intervals(
+            [interval_of(result, result, view.name, level) for result in results]
+        )
     units: str = getattr(group.kind, "independent", "")
     if not units:
         return columns

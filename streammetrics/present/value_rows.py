@@ -86,9 +86,9 @@ class ValueRow:
         """The key, a tuple of the keys of nested ones, or None."""
         return self.keys[0] if len(self.keys) == 1 else self.keys or None
 
-    def within(self, part: Part) -> ValueRow:
+    def placed_in(self, part: Part) -> ValueRow:
         """The row in a result that has this one's result as a part."""
-        name = Part(part.name).of(self.name) if part.name else self.name
+        name = Part(part.name).view_text(self.name) if part.name else self.name
         keys = (*part.keys, *self.keys)
         window = self.window or part.window
         # Not `replace`, which would be the slowest step of a table of many keys.
@@ -147,7 +147,7 @@ def rows_of(result: object, *, level: float = LEVEL, headlines: bool = False) ->
     if has_parts(result):
         for part, part_result in result._parts():
             for row in rows_of(part_result, level=level, headlines=headlines):
-                yield row.within(part)
+                yield row.placed_in(part)
     elif _has_rows(result):
         yield from result._value_rows(level, headlines)
     elif isinstance(result, (float, int, np.number, Bounded)):

@@ -167,7 +167,7 @@ class View(Mapping[str, "View"]):
             return self.range(result, entry) if entry else self.range(result)
         return self.range
 
-    def over(self, base: View) -> View:
+    def merged_onto(self, base: View) -> View:
         """What this one says, and what `base` says beyond it.
 
         >>> found = View(undefined="no groups").over(View(better=LOWER, undefined="no rows"))
@@ -212,7 +212,7 @@ def _declared(kind: Hashable) -> Mapping[str, View]:
     bases = [*reversed(cast("type", kind).__mro__)]
     stated = [view for base in bases for view in _function_views(base)]
     for view in (*stated, *(view for base in bases for view in _field_views(base))):
-        views[view.name] = view.over(views.get(view.name, _NOTHING))
+        views[view.name] = view.merged_onto(views.get(view.name, _NOTHING))
     return views
 
 

@@ -51,7 +51,7 @@ class Part(NamedTuple):
     keys: tuple[object, ...] = ()
     window: tuple[int, int] | None = None
 
-    def of(self, view: str) -> str:
+    def view_text(self, view: str) -> str:
         """The text of a view of the part, "" for the part itself."""
         return f"{self.text}.{view}" if view[:1] not in ("", "[") else f"{self.text}{view}"
 
@@ -98,7 +98,9 @@ def _views(result: object, headlines: bool) -> Iterator[tuple[str, float | Bound
             if _is_number(inner):
                 yield part.text, inner if isinstance(inner, Bounded) else float(inner)
             else:
-                yield from ((part.of(name), value) for name, value in _views(inner, headlines))
+                yield from (
+                    (part.view_text(name), value) for name, value in _views(inner, headlines)
+                )
         return
     attributes, most = _attributes(result), None
     declared = declared_headlines(type(result))  # type: ignore[arg-type] # a class is hashable
@@ -280,7 +282,7 @@ class ViewText:
     """The text of a view, parsed. text: without spaces. arguments: in brackets, None without
     brackets. rest: after the first dot, a view of the value before it, or "".
 
-    >>> ViewText.of("rates(1).f_beta(0.5)")
+    >>> ViewText.parsed("rates(1).f_beta(0.5)")
     ViewText(text='rates(1).f_beta(0.5)', name='rates', arguments=(1,), rest='f_beta(0.5)')
     """
 
@@ -290,7 +292,7 @@ class ViewText:
     rest: str = ""
 
     @classmethod
-    def of(cls, view: object) -> ViewText:
+    def parsed(cls, view: object) -> ViewText:
         """Parse a text, or an object that prints as one; the name is "" if it has another form."""
         return _parsed("".join(str(view)[:_MOST].split()))
 
@@ -374,7 +376,7 @@ def view_of(result: object, view: object = None) -> ViewText:
     A key of a mapping, such as the measures of lists, is a name whatever its form.
     """
     source = headline_of(result) if view is None else view
-    view_text = ViewText.of(source)
+    view_text = ViewText.parsed(source)
     is_entry = isinstance(result, Mapping) and view_text.text in result
     return ViewText(view_text.text) if is_entry else view_text
 

@@ -10,10 +10,10 @@ from itertools import pairwise
 from typing import Final, Literal, TypeVar, cast
 
 from streammetrics.present.spec import (
-    between,
     each,
     faded,
     figure,
+    layer_between,
     level,
     not_thin,
     number,
@@ -218,7 +218,7 @@ def effect_over_time(
     layers = [level("y", 0)]
     if some(rows, "lower"):
         band: Spec = {"type": "area", "opacity": 0.2}
-        layers.insert(0, between(band, across, axis, ("lower", "upper"), series))
+        layers.insert(0, layer_between(band, across, axis, ("lower", "upper"), series))
         # The band of one look has no width; the rules of many looks would hide the band.
         if len(rows) <= _FEW * len(series):
             layers.append(_rules(across, axis, series, "lower", "upper", 1))
@@ -311,7 +311,7 @@ def _scale(rows: Sequence[Mapping[str, object]], limits: tuple[float, float]) ->
 def _rules(x: Spec, axis: Spec, series: list[str], low: str, high: str, width: int) -> Spec:
     mark: Spec = {"type": "rule", "strokeWidth": width, "opacity": 0.5 if width == 1 else 0.3}
     mark["clip"] = True
-    return between(mark, x, axis, (low, high), series)
+    return layer_between(mark, x, axis, (low, high), series)
 
 
 def _line(x: Spec, axis: Spec, series: list[str]) -> Spec:

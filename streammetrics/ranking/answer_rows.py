@@ -93,7 +93,7 @@ class AnsweringRows:
         numbers: Ints = every[ends] - every[np.searchsorted(self.lists, lists, "left")]
         return numbers
 
-    def of_items(
+    def item_subtopics(
         self, groups: Groups, at: NDArray[np.intp], ends: Ints, scores: Scores, grades: Labels
     ) -> list[list[int | str]]:
         """The subtopics of each item of the groups at these positions (ascending). ends: where

@@ -247,7 +247,7 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         return [
             self._dropped(bag, i, state_counts.rounded)
             if bag.over[i]
-            else self._result(state_counts, area, (groups.between(start, end), self.weight))
+            else self._result(state_counts, area, (groups.groups_between(start, end), self.weight))
             for i, (state_counts, area, start, end) in enumerate(
                 zip(counts, areas, edges, edges[1:], strict=False)
             )

@@ -350,9 +350,9 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
     def _counted(self, held_lists: HeldLists, indices: NDArray[np.intp]) -> ListCounts:
         """The counts of the lists at these indices."""
         measures = measures_of(self.measures)
-        moments, n_kept, empty = MomentsColumn.of(measures), 0, 0
+        moments, n_kept, empty = MomentsColumn.from_measures(measures), 0, 0
         rule = str(self.settings()["empty"])
-        cubes = CubesColumn.of(moments)
+        cubes = CubesColumn.from_moments(moments)
         for lists in held_lists.pieces(indices):
             for _, is_empty, values in measured(lists, measures, self.ties, rule):
                 n_empty = int(np.count_nonzero(is_empty))

@@ -50,7 +50,7 @@ class HeldLists:
         lists = Lists(grades, scores, ends, judged=None if bool(judged.all()) else judged)
         if self.answering is None:
             return lists
-        topics = self.answering.of_items(self.groups, indices, ends, scores, labels)
+        topics = self.answering.item_subtopics(self.groups, indices, ends, scores, labels)
         subtopics = subtopics_of_items(topics, (len(topics),), ends, nested=False, grades=grades)
         return replace(lists, subtopics=subtopics)
 

@@ -259,7 +259,7 @@ class MomentsColumn(ListSumsColumn):
     of the weights, their squares and the products."""
 
     @classmethod
-    def of(
+    def from_measures(
         cls, measures: Sequence[Measure], width: int = 1, *, weighted: bool = False
     ) -> MomentsColumn:
         """Empty sums for these measures; weighted: lists have weights."""
@@ -304,7 +304,7 @@ class CubesColumn(ListSumsColumn):
     of v³, v² w, v w² and w³."""
 
     @classmethod
-    def of(cls, moments: MomentsColumn) -> CubesColumn:
+    def from_moments(cls, moments: MomentsColumn) -> CubesColumn:
         """Empty sums beside these."""
         width, pooled = moments.width, (len(columns) == _POOLED for columns in moments.sums)
         sizes = [_CUBES_POOLED if weighted else 1 for weighted in pooled]
@@ -338,7 +338,7 @@ class MeasureMoments(Part[MomentsColumn]):
     """The moments of each entry of the setting `measures`, of the owner or of its `metric`."""
 
     def empty(self, owner: Declared, width: int) -> MomentsColumn:
-        return MomentsColumn.of(_measures(owner), width, weighted=_weighted(owner))
+        return MomentsColumn.from_measures(_measures(owner), width, weighted=_weighted(owner))
 
     def decode(self, owner: Declared, width: int, data: Reader) -> MomentsColumn:
         return MomentsColumn(_decoded(owner, width, data, self.empty(owner, 1)), width)
@@ -348,8 +348,8 @@ class MeasureCubes(LaterPart[CubesColumn]):
     """The cubes beside the moments of the same measures."""
 
     def empty(self, owner: Declared, width: int) -> CubesColumn:
-        moments = MomentsColumn.of(_measures(owner), width, weighted=_weighted(owner))
-        return CubesColumn.of(moments)
+        moments = MomentsColumn.from_measures(_measures(owner), width, weighted=_weighted(owner))
+        return CubesColumn.from_moments(moments)
 
     def unknown(self, owner: Declared, width: int, rows: NDArray[np.int64]) -> CubesColumn:
         part, empty = ExactSum(), self.empty(owner, 1)

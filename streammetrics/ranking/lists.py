@@ -148,7 +148,7 @@ def graded_lists(
         grades = checks.grades(array.reshape(-1))
         flat_scores = None if flat_scores is None else checks.scores(flat_scores)
     except InputError as error:
-        raise form.of_lists(error) from None
+        raise form.error_of_lists(error) from None
     is_judged = None if judged is None else _judged(judged, grades, form)
     of_items = None
     if subtopics is not None:
@@ -217,7 +217,7 @@ class Form(NamedTuple):
                 rows=bad,
             )
 
-    def of_lists(self, error: InputError) -> InputError:
+    def error_of_lists(self, error: InputError) -> InputError:
         """The same error, with lists as its rows and a position in a list."""
         if not len(error.rows):
             return error
@@ -246,7 +246,7 @@ def _judged(judged: ArrayLike, grades: Grades, form: Form) -> NDArray[np.bool_]:
     if len(bad):
         hint = "set judged to True where there is a grade"
         error = bad_rows(grades, bad, "labels", "0 for an item that is not judged", hint)
-        raise form.of_lists(error)
+        raise form.error_of_lists(error)
     return is_judged
 
 

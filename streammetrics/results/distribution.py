@@ -193,15 +193,15 @@ class Distribution(Generic[V_co], OfUnits):
         """
         return self._bounds_between(*_ps(low, high))
 
-    @View(estimator=_share_of(Ordered.below), better=NONE, range=SHARE, band=True)
+    @View(estimator=_share_of(Ordered.rows_below), better=NONE, range=SHARE, band=True)
     def share_below(self, x: float) -> V_co:
         """The share of the rows that are below x."""
-        return self._share(self._ordered.below, x, "Distribution.share_below(x)")
+        return self._share(self._ordered.rows_below, x, "Distribution.share_below(x)")
 
-    @View(estimator=_share_of(Ordered.at_most), better=NONE, range=SHARE, band=True)
+    @View(estimator=_share_of(Ordered.rows_at_most), better=NONE, range=SHARE, band=True)
     def share_up_to(self, x: float) -> V_co:
         """The share of the rows that are at or below x."""
-        return self._share(self._ordered.at_most, x, "Distribution.share_up_to(x)")
+        return self._share(self._ordered.rows_at_most, x, "Distribution.share_up_to(x)")
 
     def band(self, level: float = 0.95) -> float:
         """The greatest distance, at this level, of the share of rows up to each x from that of the
@@ -238,13 +238,13 @@ class Distribution(Generic[V_co], OfUnits):
 
     def _quantile(self, p: Fraction) -> V_co:
         n = self._ordered.n
-        return self._figure(self._ordered.at(rank_of(n, p)) if n else UNDEFINED)
+        return self._figure(self._ordered.value_at(rank_of(n, p)) if n else UNDEFINED)
 
     def _bounds_between(self, p: Fraction, q: Fraction) -> V_co:
         ordered, n = self._ordered, self._ordered.n
         if not n:
             return self._figure(UNDEFINED)
-        a, b = ordered.at(rank_of(n, p)), ordered.at(rank_of(n, q))
+        a, b = ordered.value_at(rank_of(n, p)), ordered.value_at(rank_of(n, q))
         if not all(map(math.isfinite, (*a, *b))):
             bounds = b[0] - a[0], b[1] - a[2], b[2] - a[1]
             defined = not any(map(math.isnan, bounds))  # if not, all rows are the same infinity

@@ -126,11 +126,11 @@ class HasIntervals(Shown):
         request = ManyRequest(view, estimand.arguments, [*compress(values, unrefused)], level)
         placed = estimand.estimator.intervals(rows, request).placed(whys)
         if isinstance(limits := estimand.view.range, tuple):
-            return placed.within(*limits)
+            return placed.clipped(*limits)
         ranges = (limits(row) if limits else None for row in results)
         pairs = zip(ranges, results, strict=True)
         least, most = np.array([stated or range_of(row, view) for stated, row in pairs]).T
-        return placed.within(least, most)
+        return placed.clipped(least, most)
 
     def least_cell(self, view: object = None) -> int | None:
         """The least count that a view of a confusion matrix depends on; None for other views.

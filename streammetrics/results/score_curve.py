@@ -41,7 +41,7 @@ from streammetrics.kernels.curves.operating_points import (
     distances_of_classes,
     gains,
     lifts,
-    within,
+    steps_within,
 )
 from streammetrics.kernels.curves.precision_recall import (
     average_precision,
@@ -314,7 +314,7 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
         """
         where = "ScoreCurve.threshold_for(predicted_positive)"
         points = self._steps
-        budget = within(points, decimal_share(predicted_positive, where))
+        budget = steps_within(points, decimal_share(predicted_positive, where))
         point = self._point(budget.at)
         figures = budget.share(points), budget.precision(points), budget.recall(points)
         positive, precision, recall = map(self._figure, figures)

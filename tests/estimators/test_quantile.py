@@ -24,7 +24,9 @@ RANGE = QuantileRange(
     lambda waits: waits.ordered, lambda p, q: (Fraction(str(p)), Fraction(str(q))), "wait"
 )
 SHARE: ShareOfOrdered[Waits]
-SHARE = ShareOfOrdered(lambda waits, x: waits.ordered.at_most(x), lambda waits: waits.ordered.n)
+SHARE = ShareOfOrdered(
+    lambda waits, x: waits.ordered.rows_at_most(x), lambda waits: waits.ordered.n
+)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -36,7 +38,7 @@ class Waits(Result):
     @View(estimator=OF_P, better=NONE, band=True)
     def wait(self, p: float) -> float:
         """The quantile of p."""
-        return self.ordered.at(rank_of(self.ordered.n, Fraction(str(p))))[0]
+        return self.ordered.value_at(rank_of(self.ordered.n, Fraction(str(p))))[0]
 
     @View(estimator=RANGE, better=NONE, band=True)
     def spread(self, p: float, q: float) -> float:
@@ -46,7 +48,7 @@ class Waits(Result):
     @View(estimator=SHARE, better=NONE, band=True)
     def share_by(self, x: float) -> float:
         """The share of waits up to x."""
-        return self.ordered.at_most(x)[0] / self.ordered.n
+        return self.ordered.rows_at_most(x)[0] / self.ordered.n
 
 
 VALUES = np.arange(1.0, 301.0) ** 2
@@ -70,7 +72,7 @@ def test_a_view_of_another_result_has_the_interval_and_the_band_of_ours(
 
 
 def test_a_quantile_names_the_shares_that_its_interval_over_users_follows_from() -> None:
-    behind = estimand_of(WAITS, "wait(0.3)").behind
+    behind = estimand_of(WAITS, "wait(0.3)").share_behind
     assert behind is not None
     assert (behind.view, behind.below) == ("share_by(8100.0)", "share_before(8100.0)")
     assert behind.bounds(0.25, 0.35) == (75.0**2, 105.0**2)
@@ -84,7 +86,7 @@ def test_the_rows_of_a_quantile_are_known_but_of_the_least_and_of_the_greatest()
     for view in ("wait(0)", "wait(1)"):
         estimand = estimand_of(WAITS, view)
         assert estimand.never == EXTREMES
-        assert estimand.quantile is None and estimand.behind is None
+        assert estimand.quantile is None and estimand.share_behind is None
         assert WAITS.interval(view).reason == EXTREMES
     assert estimand_of(WAITS, "spread(0.5, 1)").never == EXTREMES
     assert estimand_of(WAITS, "share_by(4)").quantile is None

@@ -118,7 +118,10 @@ def test_the_worked_examples_of_slopes_and_of_an_adjusted_effect(data: Path) -> 
     adjusted, _, slope, *_ = examples_of(data, 9)
     given, known = adjusted["inputs"], adjusted["value"]
     side, x, y = (np.ravel(given[name]) for name in ("arm", "x", "y"))
-    totals = UserTotals.of(x[side == 0], y[side == 0]), UserTotals.of(x[side == 1], y[side == 1])
+    totals = (
+        UserTotals.of(x[side == 0], y[side == 0]),
+        UserTotals.of(x[side == 1], y[side == 1]),
+    )
     assert user_slope(totals) == pytest.approx(known["slope"][0], rel=1e-9)
 
     def of(values: np.ndarray, arm: int) -> UserGroups:

@@ -12,7 +12,7 @@ from streammetrics import Accumulator, Ratio, UserGroups
 from streammetrics.experiments.arm import arm_of
 from streammetrics.experiments.arms import Arm, Arms, no_arm, pair_of
 from streammetrics.experiments.spread import spread_of
-from streammetrics.experiments.strata import Part, by_epoch, combined, smoothed_variance
+from streammetrics.experiments.strata import Part, combined, epoch_strata, smoothed_variance
 from streammetrics.kernels.inference.variances import jackknife_variance
 from tests.experiments.arms import area, clicks, grouped_clicks
 
@@ -32,7 +32,7 @@ def pairs(counts: dict[str, tuple[Rates, Rates]]) -> dict[str, tuple[Arm, Arm]]:
 
 
 def stratified(arms: dict[str, tuple[Arm, Arm]], units: dict[str, int] | None = None) -> Arms:
-    found = by_epoch(arms, sizes(arms) if units is None else units)
+    found = epoch_strata(arms, sizes(arms) if units is None else units)
     assert found is not None
     return found
 
@@ -92,7 +92,7 @@ def test_an_epoch_is_left_out_where_an_arm_has_too_little_and_never_for_what_its
         assert stratified(arms, units).left_out == left_out, name
     assert stratified({**ramp, "late": late}).effect == 0.0
     assert math.isnan(stratified({"late": late}).effect)
-    assert by_epoch({}, {}) is None
+    assert epoch_strata({}, {}) is None
 
 
 def test_users_of_two_epochs_are_left_out_of_both_at_once() -> None:

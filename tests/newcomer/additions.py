@@ -237,8 +237,8 @@ ADDITIONS = (
             ),
             Edit(
                 f"{SERVER}/process.py",
-                "    limits = limits or Limits.of(settings.connections_per_peer)\n",
-                "    limits = limits or Limits.of(settings.connections_per_peer)\n"
+                "    limits = limits or Limits.from_peers(settings.connections_per_peer)\n",
+                "    limits = limits or Limits.from_peers(settings.connections_per_peer)\n"
                 "    limits = replace(limits, silent_s=settings.silent_s)\n",
             ),
             Edit(

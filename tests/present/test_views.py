@@ -161,7 +161,7 @@ def test_a_view_is_a_name_arguments_and_what_follows() -> None:
         ("", "", None, ""),
         ("a.", "", None, ""),
     ):
-        found = ViewText.of(text)
+        found = ViewText.parsed(text)
         assert (found.name, found.arguments, found.rest) == (name, arguments, rest), text
 
 

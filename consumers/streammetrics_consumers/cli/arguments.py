@@ -344,7 +344,7 @@ class Arguments:
         value = self._values.get(flag)
         return float(value) if isinstance(value, int | float) else None
 
-    def on(self, flag: str) -> bool:
+    def is_on(self, flag: str) -> bool:
         """Whether a switch is on."""
         return self._values.get(flag) is True
 

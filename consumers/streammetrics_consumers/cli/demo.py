@@ -86,9 +86,9 @@ def demo(
     arguments: Arguments, run: Callable[[Sequence[str]], int], monotonic: Callable[[], float]
 ) -> int:
     """Run the demonstration. run: the command line."""
-    kind = next((name for name in ("join", "exposures") if arguments.on(name)), "experiments")
+    kind = next((name for name in ("join", "exposures") if arguments.is_on(name)), "experiments")
     config = _CONFIGS[kind]
-    if arguments.on("print-config"):
+    if arguments.is_on("print-config"):
         sys.stdout.write(config)
         return DONE
     events = arguments.number("events") or 0
@@ -120,7 +120,7 @@ def demo(
     truths = {} if kind == "exposures" else truths_of(join=kind == "join")
     sys.stdout.write(_text(STORE, truths, names))
     sys.stdout.flush()
-    if arguments.on("once"):
+    if arguments.is_on("once"):
         _say(f"the page of these results: streammetrics serve {STORE}")
         return DONE
     more = events + MORE
@@ -169,7 +169,7 @@ def _users(events: int) -> int:
 
 def _text(store: Path, truths: Mapping[str, Truth], names: Sequence[str]) -> str:
     """The results, those of each experiment that has a name, and at the end what they recommend."""
-    style = Style.of(sys.stdout)
+    style = Style.from_stream(sys.stdout)
     if not sys.stdout.isatty():
         style = replace(style, width=WIDTH)
     queries = [Query(), *(Query(experiment=name) for name in names if name)]

@@ -50,8 +50,8 @@ _FORMATS: Final = (".parquet", ".csv", ".jsonl", ".ndjson")
 
 def eval_file(arguments: Arguments) -> int:
     """Compute metrics of files, and print them."""
-    form = "json" if arguments.on("json") else arguments.text("format") or "text"
-    if arguments.on("json") and arguments.text("format") not in ("text", "json"):
+    form = "json" if arguments.is_on("json") else arguments.text("format") or "text"
+    if arguments.is_on("json") and arguments.text("format") not in ("text", "json"):
         raise UsageError("--json: expected none with --format, got both; leave one out")
     names = [name for name in _words(arguments.text("metrics"), ",") if name]
     columns = {name: arguments.text(flag_of(name).removeprefix("--")) for name in COLUMNS}
@@ -98,7 +98,10 @@ def _eval_rows(
     form: str,
 ) -> str:
     """The metrics of the rows of all files, as text."""
-    for flag, given in (("per-query", arguments.on("per-query")), ("like", arguments.text("like"))):
+    for flag, given in (
+        ("per-query", arguments.is_on("per-query")),
+        ("like", arguments.text("like")),
+    ):
         if given:
             raise UsageError(f"--{flag}: expected runs with --qrels, got a table; leave it out")
     key_columns, users = _words(arguments.text("by"), ","), arguments.text("users")

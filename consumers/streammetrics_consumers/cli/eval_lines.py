@@ -30,7 +30,7 @@ class GroupValue:
     bounds: Bounded | None = None  # certain ones, of a value that is not exact
 
     @property
-    def over(self) -> str:
+    def units(self) -> str:
         """What the value is over: samples, lists, groups or rows."""
         for name in ("samples", "lists_kept", "groups_kept", "rows"):
             if name in self.counts:
@@ -90,7 +90,7 @@ def values_table(
         if chosen:
             threshold = line.threshold  # with all digits: a rounded one may select other rows
             cells.append("—" if threshold is None else repr(threshold))
-        rows.append([*cells, line.over])
+        rows.append([*cells, line.units])
     remarks = [] if all_lines else ["no rows"]
     remarks += [independent, *notes]
     remarks += ["a value whose threshold was chosen on these rows is optimistic"] * bool(chosen)

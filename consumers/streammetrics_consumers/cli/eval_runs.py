@@ -128,7 +128,7 @@ def _text(
     independent: str,
 ) -> str:
     """What is printed. independent: what intervals take as independent."""
-    if arguments.on("per-query"):
+    if arguments.is_on("per-query"):
         return _query_values(_runs_of(result), form)
     if isinstance(result, RunComparison):
         return _comparison(result, form, notes, independent)

@@ -61,7 +61,7 @@ def _export_results(
     query = replace(query, window=window, headlines=arguments.text("views") == "headline")
     every_s = _every_s(arguments)
     with closing(Ledger.open(arguments.words[0])) as ledger:
-        if not arguments.on("follow"):
+        if not arguments.is_on("follow"):
             with progress.counted("reading", "bytes", monotonic) as update:
                 count = write_results(ledger, query, path, update)
             logs.say(f"{path}: {formatting.count(count)} rows")

@@ -34,7 +34,7 @@ def hooks_command(arguments: Arguments, now_ms: Callable[[], int]) -> int:
             f"hooks: expected [{'|'.join(ACTIONS)}] STORE, got {' '.join(words)!r}; name one store"
         )
     path = arguments.text("config")
-    if arguments.on("dry-run") != (path is not None) or (path and action != "list"):
+    if arguments.is_on("dry-run") != (path is not None) or (path and action != "list"):
         raise UsageError(
             "hooks: expected --dry-run and --config CONFIG together, to list what would be sent, "
             "got one of them or another action; add the other, or leave both out"
@@ -47,12 +47,14 @@ def hooks_command(arguments: Arguments, now_ms: Callable[[], int]) -> int:
             _end_hold(ledger, action, now_ms())
         else:
             answer = view(ledger, hooks_answer)
-            if arguments.on("json"):
+            if arguments.is_on("json"):
                 sys.stdout.flush()
                 sys.stdout.buffer.write(dumps(answer))
             else:
                 title = ledger.store.name
-                sys.stdout.write(hooks_text(answer.hooks, Style.of(sys.stdout), title=title))
+                sys.stdout.write(
+                    hooks_text(answer.hooks, Style.from_stream(sys.stdout), title=title)
+                )
     return DONE
 
 

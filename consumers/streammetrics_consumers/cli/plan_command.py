@@ -25,7 +25,7 @@ _POINT: Final = "plan_test("
 def plan(arguments: Arguments) -> int:
     """`plan`: a test for the numbers, or for each decision metric of an experiment."""
     tests = list(_tests(arguments))
-    if arguments.on("json"):
+    if arguments.is_on("json"):
         from streammetrics_consumers.query.encoding import dumps
 
         sys.stdout.write(dumps({"format": FORMAT, "tests": [*map(_json, tests)]}).decode())

@@ -61,7 +61,7 @@ def _results(arguments: Arguments, monotonic: Clock) -> None:
     from streammetrics_consumers.render.text import results_text, text_query
 
     store, query = arguments.words[0], query_of(arguments)
-    if arguments.on("json"):
+    if arguments.is_on("json"):
         query = replace(query, headlines=arguments.text("views") == "headline")
     else:
         query = text_query(query)
@@ -70,24 +70,24 @@ def _results(arguments: Arguments, monotonic: Clock) -> None:
         closing(Ledger.open(store)) as ledger,
         progress.counted("reading", "bytes", monotonic) as update,
     ):
-        if arguments.on("json"):
+        if arguments.is_on("json"):
             pieces = read_json(ledger, query, update)
         else:
             results = read_results(ledger, query, update)
-    if arguments.on("json"):
+    if arguments.is_on("json"):
         for piece in pieces:
             _write(piece)
     else:
-        _print([results_text(results, query, Style.of(sys.stdout), store=store)])
+        _print([results_text(results, query, Style.from_stream(sys.stdout), store=store)])
 
 
 def _status(arguments: Arguments) -> None:
     store, generation = arguments.words[0], parse_generation(arguments.number("generation"))
     with closing(Ledger.open(store)) as ledger:
-        if arguments.on("history"):
+        if arguments.is_on("history"):
             _history(arguments, ledger, generation)
             return
-        if arguments.on("json"):
+        if arguments.is_on("json"):
             from streammetrics_consumers.query.status import status_json
 
             _write(status_json(ledger, generation))
@@ -96,20 +96,20 @@ def _status(arguments: Arguments) -> None:
         from streammetrics_consumers.render.style import Style
 
         title = ledger.store.name
-        _print([status_text(ledger, Style.of(sys.stdout), title=title, wanted=generation)])
+        _print([status_text(ledger, Style.from_stream(sys.stdout), title=title, wanted=generation)])
 
 
 def _history(arguments: Arguments, ledger: Ledger, generation: int | None) -> None:
     from streammetrics_consumers.query.counting_history import counting_history, history_json
 
     history = counting_history(ledger, generation)
-    if arguments.on("json"):
+    if arguments.is_on("json"):
         _write(history_json(history))
         return
     from streammetrics_consumers.render.store_text import history_text
     from streammetrics_consumers.render.style import Style
 
-    _print([history_text(history, Style.of(sys.stdout), title=ledger.store.name)])
+    _print([history_text(history, Style.from_stream(sys.stdout), title=ledger.store.name)])
 
 
 def _quarantine(arguments: Arguments, monotonic: Clock) -> None:
@@ -124,7 +124,7 @@ def _quarantine(arguments: Arguments, monotonic: Clock) -> None:
     with closing(Ledger.open(store)) as ledger:
         if action == "export":
             _export_quarantine(ledger, arguments.text("output"), monotonic)
-        elif arguments.on("json"):
+        elif arguments.is_on("json"):
             _write(quarantine.as_json(ledger))
         else:
             _print(f"{line}\n" for line in quarantine.listing(ledger))
@@ -151,10 +151,10 @@ def _show(arguments: Arguments) -> None:
 
     path = Path(arguments.words[0])
     state = read_state(path)
-    if arguments.on("json"):
+    if arguments.is_on("json"):
         _write(dumps(description(state)))
     else:
-        _print([state_text(state, Style.of(sys.stdout), title=path.name)])
+        _print([state_text(state, Style.from_stream(sys.stdout), title=path.name)])
 
 
 def _drift(arguments: Arguments) -> None:
@@ -173,11 +173,17 @@ def _drift(arguments: Arguments) -> None:
     except StreamMetricsError as error:
         sides = dict(zip(("drift(reference)", "drift(current)"), map(str, paths), strict=True))
         raise error.but(where=sides.get(error.where, error.where)) from None
-    if arguments.on("json"):
+    if arguments.is_on("json"):
         _write(dumps(drifts_json(reference, current, drifts)))
     else:
         names = [formatting.name(path.name, 60) for path in paths]
-        _print([drifts_text(drifts, Style.of(sys.stdout), title=f"{names[1]} against {names[0]}")])
+        _print(
+            [
+                drifts_text(
+                    drifts, Style.from_stream(sys.stdout), title=f"{names[1]} against {names[0]}"
+                )
+            ]
+        )
 
 
 def _report(arguments: Arguments, monotonic: Clock) -> None:
@@ -256,7 +262,7 @@ def watch_on_a_screen(watcher: Watcher, wait: Wait, every_s: float) -> None:
     text, away = "", ""
     with Live(console=console, screen=True, auto_refresh=False) as display:
         while True:
-            style, height = Style.of(sys.stdout), console.size.height
+            style, height = Style.from_stream(sys.stdout), console.size.height
             try:
                 shown = watcher.look()
                 shown = replace(shown, speed=speed(watcher.rate, watcher.quiet_s))

@@ -85,14 +85,14 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
             "leave it out"
         )
     require_options(config, options)
-    if not arguments.on("dry-run"):  # which sends nothing
+    if not arguments.is_on("dry-run"):  # which sends nothing
         require_secrets(config.hooks)
-    is_new = arguments.on("new-generation")
-    if arguments.on("check"):
+    is_new = arguments.is_on("new-generation")
+    if arguments.is_on("check"):
         for line in check(config, options, new_generation=is_new):
             logs.say(formatting.name(line, 500))
         return 0
-    if arguments.on("dry-run"):
+    if arguments.is_on("dry-run"):
         return dry_run(config, options, monotonic)
     stop = Stop()
     with ExitStack() as stack:
@@ -118,7 +118,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
                 clock=clock,
             )
             stack.enter_context(watching_for_stalls(stalls))
-        if not arguments.on("no-serve"):
+        if not arguments.is_on("no-serve"):
             watched = WatchedWorkers(read_statuses, monotonic, clock)
             url = stack.enter_context(serving(config.store.url, config.server, watched))
             announce(url, logs.say, token=bool(config.server.token))
@@ -201,7 +201,7 @@ def dry_run(config: Config, options: Options, monotonic: Clock) -> int:
             return 0  # it was stopped before it started
         with closing(Ledger.open(url)) as ledger:
             results = read_results(ledger, Query())
-    sys.stdout.write(results_text(results, Query(), Style.of(sys.stdout), store=url))
+    sys.stdout.write(results_text(results, Query(), Style.from_stream(sys.stdout), store=url))
     return 0
 
 
@@ -228,19 +228,21 @@ def overrides(arguments: Arguments) -> dict[str, Override]:
 def options_of(arguments: Arguments) -> Options:
     """The options of a run, from the flags."""
     start = arguments.text("from") or "beginning"
-    if arguments.on("close") and not (arguments.on("until-end") or arguments.on("dry-run")):
+    if arguments.is_on("close") and not (
+        arguments.is_on("until-end") or arguments.is_on("dry-run")
+    ):
         raise UsageError(
             "--close: expected --until-end too, since --close closes all label windows at the "
             "end, got --close alone; add --until-end"
         )
     return Options(
-        until_end=arguments.on("until-end"),
-        close=arguments.on("close"),
+        until_end=arguments.is_on("until-end"),
+        close=arguments.is_on("close"),
         requested=Requested(
             arguments.several("drop-metric"),
             arguments.several("resume-metric"),
             arguments.several("restart-metric"),
-            arguments.on("drop-windows"),
+            arguments.is_on("drop-windows"),
         ),
         start=(
             cast('Literal["beginning", "latest"]', start)
@@ -248,7 +250,7 @@ def options_of(arguments: Arguments) -> Options:
             else parse_time(start, "--from")
         ),
         on_gap="skip" if arguments.text("on-gap") == "skip" else "stop",
-        new_source=arguments.on("new-source"),
+        new_source=arguments.is_on("new-source"),
         partitions=partitions(arguments.text("partitions")),
         skips=skips(arguments.several("skip")),
     )
@@ -266,7 +268,7 @@ def worker_command(arguments: Arguments) -> list[str]:
         if not arguments.given.get(flag.name, "").startswith("--"):
             continue
         if flag.kind is bool:
-            command += [f"--{flag.name}"] if arguments.on(flag.name) else []
+            command += [f"--{flag.name}"] if arguments.is_on(flag.name) else []
         elif flag.again:
             command += [f"--{flag.name}={value}" for value in arguments.several(flag.name)]
         else:
@@ -325,7 +327,7 @@ def simulate(arguments: Arguments, monotonic: Clock) -> int:
             f"--format {form}: expected -o kafka://HOST/TOPIC, since such messages are Kafka's, "
             f"got -o {where}; write jsonl or csv there"
         )
-    kinds = [name for name in ("join", "experiments", "exposures") if arguments.on(name)]
+    kinds = [name for name in ("join", "experiments", "exposures") if arguments.is_on(name)]
     if len(kinds) > 1:
         given = " and ".join(f"--{name}" for name in kinds)
         expected = "--join, --experiments or --exposures"

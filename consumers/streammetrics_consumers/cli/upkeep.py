@@ -152,14 +152,14 @@ def retry_quarantine(
             n_counted += len(page.counted)
             n_still += len(page.still)
             update(n_counted + n_still, total)
-            if arguments.on("json"):
+            if arguments.is_on("json"):
                 counted += [{**entry_json(entry), "done": True, "retry": page.retry}
                             for entry in page.counted]  # fmt: skip
                 still += [_still_json(refusal) for refusal in page.still]
                 continue
             for refusal in page.still:
                 sys.stdout.write(f"{_line(refusal)}\n")
-    if arguments.on("json"):
+    if arguments.is_on("json"):
         document: dict[str, Json] = {
             "format": "streammetrics-retry/1",
             "counted": counted,

@@ -223,7 +223,7 @@ def read_metadata(
     connection: Connection, of: Generation, panes: Collection[Pane]
 ) -> Iterator[DeltaMetadata]:
     """The metadata of the rows of these panes."""
-    for conditions in of_panes(of.id, panes):
+    for conditions in pane_conditions(of.id, panes):
         yield from read_rows(connection, *conditions)
     groupings = groupings_of(of)
     finer: dict[Pane, list[Pane]] = defaultdict(list)
@@ -233,7 +233,7 @@ def read_metadata(
         )
         if base is not None:
             finer[pane.regrouped(base)].append(pane)
-    for conditions in of_panes(of.id, finer):
+    for conditions in pane_conditions(of.id, finer):
         for row in read_rows(connection, *conditions, delta.c.for_coarser.is_(True)):
             sum_of = SumOf(groupings[row.pane.metric], row.pane.grouping)
             for pane in finer[row.pane]:
@@ -323,7 +323,9 @@ def few(sized: Iterable[tuple[T, int]], count: int, nbytes: int) -> Iterator[lis
         yield batch
 
 
-def of_panes(generation: int, panes: Collection[Pane]) -> Iterator[tuple[ColumnElement[bool], ...]]:
+def pane_conditions(
+    generation: int, panes: Collection[Pane]
+) -> Iterator[tuple[ColumnElement[bool], ...]]:
     """Conditions that select the rows of these panes, with as few queries as possible: metrics that
     have the same panes share them."""
     panes_of: dict[tuple[str, int], list[int | None]] = defaultdict(list)

@@ -76,7 +76,7 @@ class Store:
         self.id = ""  # created with the store; "" until it is known to hold a ledger
         self.version = ledger_schema.VERSION  # of its schema, when it was opened
         self._views = FormerViews()
-        self._file = StoreFile.of(engine)
+        self._file = StoreFile.from_engine(engine)
         self.tried_again = 0  # transactions repeated because the database was locked or unreachable
         self._writers = engine.execution_options(ledger_begin="BEGIN IMMEDIATE")
         self._readers = engine

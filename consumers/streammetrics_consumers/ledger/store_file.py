@@ -25,7 +25,7 @@ class StoreFile:
         self._known: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, engine: Engine) -> StoreFile:
+    def from_engine(cls, engine: Engine) -> StoreFile:
         """The file that an engine connects to."""
         path = engine.get_execution_options().get(PATH)
         return cls(None if path is None else str(path))

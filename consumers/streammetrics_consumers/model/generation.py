@@ -117,7 +117,7 @@ class DeclaredDrift:
         }
 
     @staticmethod
-    def of(metric: str, plain: Mapping[str, object]) -> DeclaredDrift:
+    def from_plain(metric: str, plain: Mapping[str, object]) -> DeclaredDrift:
         """The inverse of `plain`."""
         stored, label, bins = plain["reference"], plain["label"], plain["bins"]
         reference = (
@@ -189,7 +189,7 @@ class Metric:
         """The comparisons of its windows in the last config."""
         shown = self.description.get(SHOWN)
         drifts = shown.get(DRIFT) if isinstance(shown, dict) else None
-        return tuple(DeclaredDrift.of(self.name, plain) for plain in drifts or ())
+        return tuple(DeclaredDrift.from_plain(self.name, plain) for plain in drifts or ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ class Catalogue:
             groupings = [
                 frozenset(grouping)
                 for metric in metrics
-                for grouping in MetricLayout.of(metric).groupings
+                for grouping in MetricLayout.from_metric(metric).groupings
             ]
             ordered = sorted(
                 groupings,
@@ -251,15 +251,17 @@ def _with_time(entry: StoreMetric, compared: set[str]) -> StoreMetric:
 
 
 def _groupings(metrics: list[Metric]) -> tuple[tuple[str, ...], ...]:
-    groupings = {names for metric in metrics for names in MetricLayout.of(metric).groupings}
+    groupings = {
+        names for metric in metrics for names in MetricLayout.from_metric(metric).groupings
+    }
     return tuple(sorted(groupings, key=lambda names: (len(names), names)))
 
 
 def _windows(snapshot: Snapshot, metrics: list[Metric]) -> WindowsAnswer:
-    windows = MetricLayout.of(metrics[0]).windows if metrics else WindowGrid(0, 0)
+    windows = MetricLayout.from_metric(metrics[0]).windows if metrics else WindowGrid(0, 0)
     starts = {size.pane.start_ms for size in snapshot.panes}
     pane_starts = (start for start in starts if start is not None)
-    spans = windows.over(pane_starts, snapshot.generation.floor_ms) if metrics else ()
+    spans = windows.windows_over(pane_starts, snapshot.generation.floor_ms) if metrics else ()
     return WindowsAnswer(
         size_ms=windows.size_ms,
         slide_ms=windows.slide_ms,

@@ -29,7 +29,7 @@ from streammetrics_consumers.query.answers import ExperimentAnswer, ProgressAnsw
 from streammetrics_consumers.query.experiment_plan import (
     DeclaredExperiment,
     declared,
-    within,
+    window_panes,
 )
 from streammetrics_consumers.query.experiment_totals import (
     Totals,
@@ -229,7 +229,7 @@ class ComparisonReader:
         if metric:
             names = {design.prefix + name for name in (*design.needed_for(metric), UNITS)}
         bounds = min(span.start_ms for span in spans), max(span.end_ms for span in spans)
-        panes = within(design.panes(size.pane for size in now.snapshot.panes), *bounds)
+        panes = window_panes(design.panes(size.pane for size in now.snapshot.panes), *bounds)
         for row in now.delta_metadata([pane for pane in panes if pane.metric in names]):
             rows_by_start[row.pane.start_ms].append(row)
         return rows_by_start
@@ -256,7 +256,7 @@ def _late_note(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _layout(design: DeclaredExperiment) -> MetricLayout:
-    return MetricLayout.of(next(iter(design.metrics.values())))
+    return MetricLayout.from_metric(next(iter(design.metrics.values())))
 
 
 _SHOWN: Final = ("better", "worse", "higher", "lower")

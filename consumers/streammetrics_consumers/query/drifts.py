@@ -41,7 +41,9 @@ def _is_previous(declared: DeclaredDrift) -> bool:
     return declared.reference == "previous"
 
 
-def outside(spans: Iterable[Span | None], drifts: Iterable[DeclaredDrift]) -> frozenset[Span]:
+def reference_spans(
+    spans: Iterable[Span | None], drifts: Iterable[DeclaredDrift]
+) -> frozenset[Span]:
     """The windows that are read only as references of these windows."""
     windows = [span for span in spans if span is not None]
     references = {span_of(drift, span) for drift in drifts for span in (*windows, None)}

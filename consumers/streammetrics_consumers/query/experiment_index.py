@@ -94,12 +94,14 @@ class ExperimentIndex:
             require_generation(generation, numbers)
         with self._lock:
             moment, answer = view(
-                self._ledger, lambda now: self._at(now, generation), generation=generation
+                self._ledger, lambda now: self._entries_at(now, generation), generation=generation
             )
             self._answers[generation] = moment, answer
         return answer
 
-    def _at(self, now: StoreView, generation: int | None) -> tuple[Moment, ExperimentsAnswer]:
+    def _entries_at(
+        self, now: StoreView, generation: int | None
+    ) -> tuple[Moment, ExperimentsAnswer]:
         moment, before = moment_of(now), self._answers.get(generation)
         if before is not None and before[0] == moment:
             return before

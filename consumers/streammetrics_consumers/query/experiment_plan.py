@@ -123,7 +123,9 @@ class DeclaredExperiment:
     def total_panes(self, panes: Iterable[Pane]) -> list[Pane]:
         """The panes since the start of the states that its comparisons need."""
         own = self.panes(panes)
-        return within(own, None, None) + (cohort_panes(own) if self.is_of_closed_units else [])
+        return window_panes(own, None, None) + (
+            cohort_panes(own) if self.is_of_closed_units else []
+        )
 
     def closed_days(self, closed_ms: int | None) -> int | None:
         """The last day of exposures whose window is over, in days since 1970; None before there is
@@ -406,7 +408,7 @@ def add_units(of: DeclaredExperiment, known: UnitsByEpoch, state: sm.PerKey) -> 
             _add(arms, arm, units)
 
 
-def within(panes: Collection[Pane], start_ms: int | None, end_ms: int | None) -> list[Pane]:
+def window_panes(panes: Collection[Pane], start_ms: int | None, end_ms: int | None) -> list[Pane]:
     """The panes of a window by epoch and arm; those of the total if it has no start."""
     all_units = [pane for pane in panes if pane.grouping == ALL_UNITS]
     if start_ms is None or end_ms is None:

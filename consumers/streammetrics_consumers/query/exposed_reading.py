@@ -26,7 +26,7 @@ from streammetrics_consumers.query.experiment_plan import (
     arm_states,
     counted_experiment,
     summed,
-    within,
+    window_panes,
 )
 from streammetrics_consumers.query.experiment_totals import closed_ms_of
 from streammetrics_consumers.query.exposed_answers import (
@@ -75,7 +75,7 @@ def exposed_answer(
     rows = now.delta_metadata(
         [
             pane
-            for pane in [*within(panes, None, None), *cohort_panes(panes)]
+            for pane in [*window_panes(panes, None, None), *cohort_panes(panes)]
             if pane.metric in names
         ]
     )

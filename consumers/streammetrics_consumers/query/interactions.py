@@ -21,7 +21,7 @@ from streammetrics_consumers.query.answers import InteractionEntry
 from streammetrics_consumers.query.experiment_plan import (
     DeclaredExperiment,
     sum_of_arms,
-    within,
+    window_panes,
 )
 from streammetrics_consumers.query.overlaps import (
     UNREAD,
@@ -140,7 +140,7 @@ def _measured(now: StoreView, member: Member, known: _Measured | None) -> _Measu
     follows from the same rows."""
     design = member.design
     panes = [size.pane for size in now.snapshot.panes if size.pane.metric in design.unit_sums]
-    rows = now.delta_metadata(within(panes, None, None))
+    rows = now.delta_metadata(window_panes(panes, None, None))
     stored = frozenset((row.id, row.end_offset, row.nbytes) for row in rows)
     made_of = design, tuple(member.unit_views.items()), stored
     if known is not None and known.made_of == made_of:

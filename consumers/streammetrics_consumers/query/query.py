@@ -238,7 +238,7 @@ class WindowGrid:
         """The length of a pane; windows are sums of panes."""
         return gcd(self.size_ms, self.slide_ms)
 
-    def over(self, panes: Iterable[int], floor_ms: int | None) -> tuple[Span, ...]:
+    def windows_over(self, panes: Iterable[int], floor_ms: int | None) -> tuple[Span, ...]:
         """The windows that contain one of these panes (start_ms) and do not start below the
         retention floor, in time order.
 

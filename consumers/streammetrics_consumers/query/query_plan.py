@@ -24,7 +24,7 @@ from streammetrics_consumers.model.generation import (
     Metric,
     Pane,
 )
-from streammetrics_consumers.query.drifts import declared_drift, outside
+from streammetrics_consumers.query.drifts import declared_drift, reference_spans
 from streammetrics_consumers.query.experiment_plan import DeclaredExperiment, declared
 from streammetrics_consumers.query.query import Query, QueryError, Span, WindowGrid, state_of
 from streammetrics_consumers.query.rows import SINCE_THE_START, Window
@@ -39,7 +39,7 @@ class MetricLayout:
     windows: WindowGrid
 
     @staticmethod
-    def of(metric: Metric) -> MetricLayout:
+    def from_metric(metric: Metric) -> MetricLayout:
         """The layout in the description that the ledger keeps of a metric."""
         slices = cast("Sequence[Sequence[tuple[str, str]]]", metric.description["slices"])
         windows = cast("Mapping[str, int]", metric.description["windows"])
@@ -83,7 +83,7 @@ class MetricPlan:
     @cached_property
     def _references(self) -> frozenset[Span]:
         """The windows that are read only because others are compared with them."""
-        return outside(self.spans, self.drifts)
+        return reference_spans(self.spans, self.drifts)
 
 
 def plan(snapshot: Snapshot, query: Query) -> dict[str, MetricPlan]:
@@ -94,7 +94,7 @@ def plan(snapshot: Snapshot, query: Query) -> dict[str, MetricPlan]:
     for metric in metrics_of(snapshot, query):
         variants = metric.variants if design is None else design.plan.variants
         _require_variants(variants, query)
-        layout = MetricLayout.of(metric)
+        layout = MetricLayout.from_metric(metric)
         if design is not None:
             layout = replace(layout, groupings=((VARIANT,),))
         groupings = groupings_of(layout, query)
@@ -205,7 +205,7 @@ def spans_of(snapshot: Snapshot, query: Query, windows: WindowGrid) -> tuple[Spa
     if query.window == "total":
         return (None,)
     starts = {size.pane.start_ms for size in snapshot.panes}
-    spans = windows.over((start for start in starts if start is not None), floor_ms)
+    spans = windows.windows_over((start for start in starts if start is not None), floor_ms)
     return spans[-1:] if query.window == "latest" else (None, *spans)
 
 

@@ -107,7 +107,7 @@ def results_of(
         incomplete=snapshot.incomplete,
         **counted(snapshot.counters),
         watermark_ms=snapshot.greatest_event_ms,
-        rows=in_order(row for row in rows if first.shows(row)),
+        rows=ordered_rows(row for row in rows if first.shows(row)),
         comparisons=(),
         recommendation=None,
         contamination=None,
@@ -216,7 +216,7 @@ def value_rows(result: object) -> Iterator[ValueRow]:
         yield ValueRow(view, value, exact=is_exact(result, view))
 
 
-def in_order(rows: Iterable[SliceRow]) -> tuple[SliceRow, ...]:
+def ordered_rows(rows: Iterable[SliceRow]) -> tuple[SliceRow, ...]:
     """The rows by window (the total first, then in time order), slice, metric and view."""
     places: dict[tuple[int, int], tuple[object, ...]] = {}  # rows of one state share both objects
     kept = list(rows)

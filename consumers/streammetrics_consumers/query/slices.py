@@ -49,7 +49,7 @@ class Computed(NamedTuple):
         return self.result if self.drift else own_result(self.metric, self.result)
 
     @classmethod
-    def of(cls, state: sm.Accumulator) -> Computed:
+    def from_state(cls, state: sm.Accumulator) -> Computed:
         """Computed alone; thousands of keys together cost a fraction."""
         return cls(state, state.digest(), state.compute())
 
@@ -196,7 +196,7 @@ class KeyedState(NamedTuple):
                 yield slice_of_key[key], digest, computed
         if self.other is not None and with_other:
             digest = self.other.digest()
-            computed = Computed.of(self.other) if needs(digest) else None
+            computed = Computed.from_state(self.other) if needs(digest) else None
             yield {OTHER: self.names}, digest, computed
 
 

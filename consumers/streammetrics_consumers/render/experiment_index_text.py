@@ -44,8 +44,10 @@ def entry_text(entry: ExperimentEntry) -> EntryText:
         symbol=symbol,
         tone=tone,
         advice=action,
-        days=_of(*days),
-        units=f"{_of(*units)} {CLOSED}".lstrip() if entry.units == "closed" else _of(*units),
+        days=_share_of_plan(*days),
+        units=f"{_share_of_plan(*units)} {CLOSED}".lstrip()
+        if entry.units == "closed"
+        else _share_of_plan(*units),
         guardrails=rails,
         guardrails_tone=rails_tone,
         ratio=ratio,
@@ -157,7 +159,7 @@ def _count(n: float | None) -> str:
     return "" if n is None else formatting.count(round(n))
 
 
-def _of(so_far: str, planned: str) -> str:
+def _share_of_plan(so_far: str, planned: str) -> str:
     """A number of a planned one; each may be unknown.
 
     >>> _of("8.0", "14"), _of("8.0", ""), _of("", "14")

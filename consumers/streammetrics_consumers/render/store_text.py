@@ -177,8 +177,8 @@ def _windows(snapshot: Snapshot) -> list[str]:
     starts = sorted({s.pane.start_ms for s in snapshot.panes if s.pane.start_ms is not None})
     if not starts or not snapshot.generation.metrics:
         return ["no windows yet"]
-    windows = MetricLayout.of(snapshot.generation.metrics[0]).windows
-    spans = windows.over(starts, snapshot.generation.floor_ms)
+    windows = MetricLayout.from_metric(snapshot.generation.metrics[0]).windows
+    spans = windows.windows_over(starts, snapshot.generation.floor_ms)
     lines = []
     if spans:
         windows_of = "1 window" if len(spans) == 1 else f"{formatting.count(len(spans))} windows"

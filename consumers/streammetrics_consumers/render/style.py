@@ -32,7 +32,7 @@ class Style:
     colour: bool = False
 
     @staticmethod
-    def of(stream: TextIO) -> Style:
+    def from_stream(stream: TextIO) -> Style:
         """The style of a stream: plain, 80 wide unless it is a terminal; NO_COLOR is respected."""
         if not stream.isatty():
             return Style()

@@ -96,7 +96,7 @@ def retry(
         entries = ledger.quarantine(after=after, limit=page)
         if not entries:
             return
-        result_page, counted = _Attempt(config, ledger, generation, opener).of(entries)
+        result_page, counted = _Attempt(config, ledger, generation, opener).outcome_of(entries)
         try:
             if counted:
                 note = json.dumps(
@@ -130,7 +130,7 @@ class _Attempt:
         self.alone = Decoder(replace(config, source=source))
         self.page = Page()
 
-    def of(self, entries: Sequence[QuarantineRow]) -> tuple[Page, list[RetriedEntries]]:
+    def outcome_of(self, entries: Sequence[QuarantineRow]) -> tuple[Page, list[RetriedEntries]]:
         """The outcome of these entries, and the deltas to write."""
         counted = []
         for head_id, group in groupby(sorted(entries, key=_head_place), key=lambda e: e.head):

@@ -62,7 +62,7 @@ def _charts() -> Asset | None:
             "the page has no charts: %s", error_lines[0] if error_lines else "no reason was given"
         )
         return None
-    return Asset.of(process.stdout, TYPES["js"])
+    return Asset.from_data(process.stdout, TYPES["js"])
 
 
 def prepare() -> None:
@@ -79,4 +79,4 @@ def _file(name: str) -> Asset | None:
         data = path.read_bytes()
     except OSError:
         return None
-    return Asset.of(data, TYPES[name.rpartition(".")[2]])
+    return Asset.from_data(data, TYPES[name.rpartition(".")[2]])

@@ -55,7 +55,7 @@ class Asset:
     type: str
 
     @staticmethod
-    def of(data: bytes, type_: str) -> Asset:
+    def from_data(data: bytes, type_: str) -> Asset:
         """The asset of these bytes."""
         tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
         return Asset(data, compressed(data, 6), tag, type_)

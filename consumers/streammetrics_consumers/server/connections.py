@@ -41,7 +41,7 @@ class Limits:
     silent_s: float = SILENT_S
 
     @classmethod
-    def of(cls, per_peer: int) -> Limits:
+    def from_peers(cls, per_peer: int) -> Limits:
         """The limits of a server with `per_peer` connections for each peer. In all, connections
         take at most half of the files that this process may open: the store needs some too."""
         in_all = max(IN_ALL, 2 * per_peer)

@@ -45,7 +45,7 @@ def serving(
     limits: of connections; None: those of the settings. Raises ServeError if the address is taken
     or not ours.
     """
-    limits = limits or Limits.of(settings.connections_per_peer)
+    limits = limits or Limits.from_peers(settings.connections_per_peer)
     # Clients do not wait for long: Prometheus gives up after 10 s.
     opened = Ledger.open(store, pauses_s=PAUSES_S, busy_s=BUSY_S)
     with closing(opened) as ledger, closing(_listen(settings.host, settings.port)) as listener:

@@ -16,7 +16,7 @@ from streammetrics.core.multiset.bag_keys import Groups, Keys
 from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, bits_of, layout_for
 from streammetrics.core.multiset.bag_table import Table, read_table, table_of, write_table
 from streammetrics.core.multiset.group_sums import KeptSums
-from streammetrics.core.multiset.sorted_run import Run, Words, in_pieces
+from streammetrics.core.multiset.sorted_run import Run, Words, key_pieces
 from streammetrics.core.multiset.tiers import PairSum
 from streammetrics.core.parts.part import Column, Part, SeveralColumn, Slots
 from streammetrics.core.parts.score_bits import (
@@ -142,7 +142,7 @@ class BagColumn(Column):
             return lambda: (iter([piece]) for piece in planes)
         stores, bits = self.keys.twin().stores, self.rule.label_bits
         return lambda: (
-            ((run.low, run.counts) for run in in_pieces(store.runs, bits)) for store in stores
+            ((run.low, run.counts) for run in key_pieces(store.runs, bits)) for store in stores
         )
 
     def points_of_each(self) -> list[tuple[Scores, NDArray[np.int64]]]:
@@ -322,7 +322,7 @@ class BagColumn(Column):
         write_table(self.rule, self.table(), out)
 
     @classmethod
-    def of(cls, rule: Rule, table: Table) -> BagColumn:
+    def from_table(cls, rule: Rule, table: Table) -> BagColumn:
         """The column of the rows in a table."""
         wide = rule.values == AUTO and table.codes.dtype == np.uint64
         new = cls(rule, len(table.totals), table.ids, "float64" if wide else None)
@@ -426,7 +426,7 @@ class Bag(Part[BagColumn]):
 
     def decode(self, owner: Declared, width: int, data: Reader) -> BagColumn:
         rule = self.rule(owner)
-        return BagColumn.of(rule, read_table(rule, width, data))
+        return BagColumn.from_table(rule, read_table(rule, width, data))
 
 
 # Bags: as many bags in each state as a setting or property says, one for each class.

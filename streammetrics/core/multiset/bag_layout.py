@@ -92,14 +92,14 @@ class Layout:
         return self.value_bits + self.label_bits
 
     @property
-    def over_bits(self) -> int:
+    def high_bits(self) -> int:
         """Number of bits of the tail above 64, which are in `high`."""
         return max(0, self.tail_bits - 64)
 
     @property
     def group_shift(self) -> int:
         """Where the group begins: in `low` of a narrow key, in `high` of a wide one."""
-        return self.over_bits if self.form == "wide" else self.tail_bits
+        return self.high_bits if self.form == "wide" else self.tail_bits
 
     @property
     def stores(self) -> int:
@@ -140,7 +140,7 @@ class Layout:
             return [Run(keys)]
         low = np.empty(n, np.uint64)
         high = np.empty(n, np.uint64) if self.form == "wide" else None
-        label_bits, over_bits = np.uint64(self.label_bits), np.uint64(self.over_bits)
+        label_bits, over_bits = np.uint64(self.label_bits), np.uint64(self.high_bits)
         for i in range(0, n, _CHUNK):
             chunk = slice(i, i + _CHUNK)
             code = codes_of(values[chunk])
@@ -154,7 +154,7 @@ class Layout:
                 self._write_lead(lead, None if slots is None else slots[chunk], groups, chunk)
                 if over_bits:
                     lead <<= over_bits
-                    lead |= code >> np.uint64(self.value_bits - self.over_bits)
+                    lead |= code >> np.uint64(self.value_bits - self.high_bits)
                 np.copyto(out, code)
             if labels is not None:
                 out <<= label_bits
@@ -216,7 +216,7 @@ class Layout:
         """Where the sorted keys of each slot begin and end."""
         if self.form in ("planes", "plain"):
             return np.zeros(len(slots), np.intp), np.full(len(slots), len(run))
-        bits = self.group_bits + (self.tail_bits if run.high is None else self.over_bits)
+        bits = self.group_bits + (self.tail_bits if run.high is None else self.high_bits)
         words = run.low if run.high is None else run.high
         least = slots.astype(np.uint64) << np.uint64(bits)
         most = least | np.uint64((1 << bits) - 1)
@@ -226,12 +226,12 @@ class Layout:
         """The fields of keys."""
         n = len(run)
         if run.high is not None:
-            over = np.uint64(self.over_bits)
+            over = np.uint64(self.high_bits)
             lead = run.high >> over
             low = run.low.astype(np.uint64, copy=False)
-            if not self.over_bits:
+            if not self.high_bits:
                 return Fields(lead, None, low)
-            return Fields(lead, run.high & np.uint64((1 << self.over_bits) - 1), low)
+            return Fields(lead, run.high & np.uint64((1 << self.high_bits) - 1), low)
         if self.form == "narrow":
             bits = np.uint64(self.tail_bits)
             tail = run.low & np.uint64((1 << self.tail_bits) - 1)
@@ -249,7 +249,7 @@ class Layout:
         new."""
         lead, over, tail = fields.lead, fields.over, fields.tail
         if self.form == "wide":
-            high = lead << np.uint64(self.over_bits)
+            high = lead << np.uint64(self.high_bits)
             return [Run(tail.copy(), high if over is None else high | over, counts)]
         if self.form == "narrow":
             low = lead << np.uint64(self.tail_bits)
@@ -274,7 +274,7 @@ class Layout:
         """The inverse of `codes`."""
         wide = codes.astype(np.uint64, copy=False)
         tail = wide << np.uint64(self.label_bits) | labels
-        over = wide >> np.uint64(64 - self.label_bits) if self.over_bits else None
+        over = wide >> np.uint64(64 - self.label_bits) if self.high_bits else None
         return Fields(lead, over, tail)
 
 

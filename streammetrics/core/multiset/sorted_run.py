@@ -240,7 +240,7 @@ def _repeat_in_place(room: Run, sizes: Sequence[int], counts: Sequence[Words | N
         _move(room, end, keys)
 
 
-def in_pieces(runs: Sequence[Run], ignored_bits: int = 0) -> Iterator[Run]:
+def key_pieces(runs: Sequence[Run], ignored_bits: int = 0) -> Iterator[Run]:
     """The keys of sorted runs in ascending order, piece by piece; keys that differ in their lowest
     `ignored_bits` alone are in one piece. The runs, of single words, do not change, and one run is
     not copied."""

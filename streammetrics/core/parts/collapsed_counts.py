@@ -20,9 +20,9 @@ from streammetrics.core.parts.collapsed_keys import (
     NO_KEYS,
     Ints,
     Keys,
-    in_order,
     least_shifts,
     masks,
+    ordered_pairs,
     united,
 )
 from streammetrics.core.parts.part import Column, Slots
@@ -416,7 +416,7 @@ def _distinct(rows: _Rows, shifts: Ints, cells: int) -> _Placed | _Counted:
         codes += np.repeat(np.arange(len(new)) * cells, np.diff(new, append=len(codes)))
         return _Counted(keys, None, codes, counts)
     row_slots = np.zeros(len(shifted), np.intp) if slots is None else slots
-    distinct_keys, numbers = in_order(row_slots, shifted << shifts[row_slots], shifts)
+    distinct_keys, numbers = ordered_pairs(row_slots, shifted << shifts[row_slots], shifts)
     return _Placed(
         distinct_keys, np.arange(len(distinct_keys.keys)), len(distinct_keys.keys), numbers
     )

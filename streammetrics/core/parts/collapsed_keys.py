@@ -38,7 +38,7 @@ def masks(shifts: Ints) -> Ints:
     return masks
 
 
-def in_order(slots: Slots, keys: Ints, shifts: Ints) -> tuple[Keys, NDArray[np.intp]]:
+def ordered_pairs(slots: Slots, keys: Ints, shifts: Ints) -> tuple[Keys, NDArray[np.intp]]:
     """The different pairs of slot and key, ascending, and the number of each given one. The keys,
     mostly in ascending runs, are those under these shifts."""
     shifted = keys >> shifts[slots]
@@ -65,12 +65,12 @@ def united(sets: Sequence[Keys], shifts: Ints, most: int = MOST) -> tuple[Keys, 
     raised in place; and the number of each given key among them."""
     slots, keys = (np.concatenate([key_set[i] for key_set in sets]) for i in (0, 1))
     keys &= masks(shifts)[slots]
-    distinct_keys, number = in_order(slots, keys, shifts)
+    distinct_keys, number = ordered_pairs(slots, keys, shifts)
     least = least_shifts(distinct_keys, shifts, most)
     if (least == shifts).all():
         return distinct_keys, number
     shifts[:] = least
-    fewer, new_numbers = in_order(
+    fewer, new_numbers = ordered_pairs(
         distinct_keys.slots, distinct_keys.keys & masks(shifts)[distinct_keys.slots], shifts
     )
     return fewer, new_numbers[number]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.codec import Reader, Stack, Unlike, Writer, damaged, ints_each
 from streammetrics.core.parts.cell_runs import NO_CODES, Run, counted, merged, summed
-from streammetrics.core.parts.many_slots import AnySlots, ManySlots, within
+from streammetrics.core.parts.many_slots import AnySlots, ManySlots, cell_slots
 from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import exact_total, ranges
 
@@ -89,7 +89,7 @@ class CountsColumn(Column):
 
         With weights, slots are [n].
         """
-        codes = within(slots, self.cells, cells)
+        codes = cell_slots(slots, self.cells, cells)
         if isinstance(codes, ManySlots):
             if self.cells > _ALWAYS_DENSE:
                 for _, grouping_codes in codes.each():

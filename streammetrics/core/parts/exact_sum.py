@@ -32,8 +32,8 @@ from streammetrics.core.parts.float_bits import (
     carry,
     differ_much,
     dyadic,
-    in_limbs,
     largest,
+    limbs_of,
     nearest,
     padded,
     settled,
@@ -43,7 +43,7 @@ from streammetrics.core.parts.float_bits import (
     sums_by_slot,
     two_product,
 )
-from streammetrics.core.parts.many_slots import AnySlots, ManySlots, within
+from streammetrics.core.parts.many_slots import AnySlots, ManySlots, cell_slots
 from streammetrics.core.parts.part import Column, LaterPart, Slots
 from streammetrics.core.rows import ranges
 
@@ -122,7 +122,7 @@ class ExactSumColumn(Column):
     def add_units(self, units: int) -> None:
         """Add an integer in units of 2 ** -1088 to state 0."""
         if units:
-            first, limbs = in_limbs(units)
+            first, limbs = limbs_of(units)
             self._cover(first, first + len(limbs), 1)
             self.limbs[0, first - self.first :][: len(limbs)] += limbs
 
@@ -284,7 +284,7 @@ class ExactSumColumn(Column):
         if not len(infinite_rows):
             return values, slots
         to = None if slots is None else slots[infinite_rows]
-        cells = within(to, 2, (values[infinite_rows] > 0).astype(np.intp))
+        cells = cell_slots(to, 2, (values[infinite_rows] > 0).astype(np.intp))
         for index in [cells] if not isinstance(cells, ManySlots) else [c for _, c in cells.each()]:
             np.add.at(self.infinities.reshape(-1), index, 1)
         return values[finite_rows], None if slots is None else slots[finite_rows]

@@ -18,7 +18,7 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_dots import Dot, add_dots
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.parts.float_bits import BITS, UNIT, Dyadics, Split, split
-from streammetrics.core.parts.many_slots import AnySlots, within
+from streammetrics.core.parts.many_slots import AnySlots, cell_slots
 from streammetrics.core.parts.part import Column, LaterPart, Part, SeveralColumn, Slots, inner_slots
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class ExactSumsColumn(SeveralColumn[ExactSumColumn]):
         self, values: NDArray[np.float64], cells: NDArray[np.intp], slots: AnySlots | None = None
     ) -> None:
         """Add values [m] to these cells [m] of the states at `slots` [m], or of state 0; no NaN."""
-        self.inner.add(values, within(slots, self.n, cells))
+        self.inner.add(values, cell_slots(slots, self.n, cells))
 
     def encode_each(self, slots: Slots) -> list[bytes]:
         if not self.n:

@@ -55,7 +55,7 @@ class ExtremesColumn(Column):
         if beyond.any():  # few, once a slot has some rows
             self._extend(targets[beyond], floats[beyond], floats[beyond])
 
-    def of(self, slots: Slots) -> tuple[Floats, Floats]:
+    def extremes_of(self, slots: Slots) -> tuple[Floats, Floats]:
         """The least and the greatest of these states, [slots] each; nan where nothing was added."""
         least, greatest = self.least[slots], self.greatest[slots]
         none = least > greatest

@@ -31,7 +31,7 @@ def padded(
     return new
 
 
-def in_limbs(units: int) -> tuple[int, list[int]]:
+def limbs_of(units: int) -> tuple[int, list[int]]:
     """The first limb of an integer that is not zero, and the values to add from there on."""
     sign, units = (-1, -units) if units < 0 else (1, units)
     first = ((units & -units).bit_length() - 1) // BITS

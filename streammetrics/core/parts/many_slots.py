@@ -115,7 +115,7 @@ class ManySlots:
             return self._pieces[start, stop]
         return self._some(rows, {self.size: self._plan().take(rows)})
 
-    def within(self, size: int, cells: NDArray[np.intp]) -> ManySlots:
+    def cell_slots(self, size: int, cells: NDArray[np.intp]) -> ManySlots:
         """The cells [n], of `size` in each slot, as slots."""
         inner = cells if self.cells is None else self.cells * size + cells
         return ManySlots(self.groupings, self.size * size, inner, self._plans)
@@ -200,11 +200,11 @@ AnySlots: TypeAlias = Slots | ManySlots
 
 
 @overload
-def within(slots: Slots | None, size: int, cells: NDArray[np.intp]) -> Slots: ...
+def cell_slots(slots: Slots | None, size: int, cells: NDArray[np.intp]) -> Slots: ...
 @overload
-def within(slots: AnySlots | None, size: int, cells: NDArray[np.intp]) -> AnySlots: ...
-def within(slots: AnySlots | None, size: int, cells: NDArray[np.intp]) -> AnySlots:
+def cell_slots(slots: AnySlots | None, size: int, cells: NDArray[np.intp]) -> AnySlots: ...
+def cell_slots(slots: AnySlots | None, size: int, cells: NDArray[np.intp]) -> AnySlots:
     """The cells [n], of `size` in each slot, as slots: slot · size + cell; None: slot 0."""
     if slots is None:
         return cells
-    return slots.within(size, cells) if isinstance(slots, ManySlots) else slots * size + cells
+    return slots.cell_slots(size, cells) if isinstance(slots, ManySlots) else slots * size + cells

@@ -197,13 +197,13 @@ class ExtremeColumn(Column):
             return
         if slots is None:
             values, slots = values[[values.argmax() if self.sign > 0 else values.argmin()]], SLOT_0
-        rows = np.flatnonzero(self.beyond(values, slots) | (values == none_of(self.sign)))
+        rows = np.flatnonzero(self.exceeds(values, slots) | (values == none_of(self.sign)))
         if len(rows):  # few, once a slot has some rows
             row_slots = slots[rows]
             self.known[row_slots] = True
             (np.maximum if self.sign > 0 else np.minimum).at(self.values, row_slots, values[rows])
 
-    def beyond(self, values: NDArray[np.int64], slots: Slots) -> NDArray[np.bool_]:
+    def exceeds(self, values: NDArray[np.int64], slots: Slots) -> NDArray[np.bool_]:
         """Whether each value is beyond the extreme of its slot: bool [n]."""
         extremes = self.values.take(slots)
         return values > extremes if self.sign > 0 else values < extremes

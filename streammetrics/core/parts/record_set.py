@@ -80,7 +80,7 @@ class RecordSet:
         if not self.in_order:
             for i, keys in enumerate(self.keys):
                 if keys is not None:
-                    self.keys[i], field = keys.in_order(self.run.fields[i])
+                    self.keys[i], field = keys.ordered_by(self.run.fields[i])
                     self.run = self.run.with_field(i, field)
             self.in_order = True
         return self.run

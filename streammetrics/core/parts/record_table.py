@@ -247,7 +247,7 @@ class KeyTable:
         same = order == list(range(len(order)))
         return (self, None) if same else self._subset(order)
 
-    def in_order(self, field: Field) -> tuple[KeyTable, Field]:
+    def ordered_by(self, field: Field) -> tuple[KeyTable, Field]:
         """A table of the used keys, in the order of this one, and the field numbered by it."""
         is_used = np.zeros(len(self.values), np.bool_)
         is_used[field] = True

@@ -78,7 +78,7 @@ class UnitsColumn(Column):
                 new_slots, new_units = np.divmod(present, n_kept)
                 self._append(new_slots + first, unique_hashes[new_units])
 
-    def of_slot(self, slot: int = 0) -> Words | None:
+    def units_of_slot(self, slot: int = 0) -> Words | None:
         """One set, ascending; None if it is past `max_units`."""
         self.settle()
         if self.over[slot]:

@@ -78,9 +78,11 @@ def states(
     rows = rows_of(df, spec, by, columns, where, user, n_buckets, scope, positions, task)
     job_name = (job or f"spark-{uuid.uuid4().hex}") if provenance is True else None
     if user is None:
-        return rows.table.mapInArrow(_count_partition(rows, job_name, positions), rows.out())
+        return rows.table.mapInArrow(
+            _count_partition(rows, job_name, positions), rows.state_columns()
+        )
     count = _count_group(rows, job_name, positions)
-    return rows.table.groupBy(*rows.by, BUCKET).applyInArrow(count, rows.out())
+    return rows.table.groupBy(*rows.by, BUCKET).applyInArrow(count, rows.state_columns())
 
 
 def merge(
@@ -294,7 +296,7 @@ class Rows:
     where: str | None
     sealing: Sealing | None
 
-    def out(self) -> StructType:
+    def state_columns(self) -> StructType:
         """The columns of states: by, bucket, state."""
         return states_type(self.table, self.by)
 

@@ -42,10 +42,10 @@ def stream(
     """
     positions = positions_of(provenance, "stream(provenance)")
     rows = rows_of(df, spec, by, columns, where, user, n_buckets, scope, positions, F.lit(0))
-    added = rows.table.mapInArrow(_count(rows, positions), rows.out())
+    added = rows.table.mapInArrow(_count(rows, positions), rows.state_columns())
     processor = Cumulative(rows.by, rows.sealing, note_batches=provenance is True)
     return added.groupBy(*rows.by, BUCKET).transformWithState(
-        processor, rows.out(), "Update", "None"
+        processor, rows.state_columns(), "Update", "None"
     )
 
 

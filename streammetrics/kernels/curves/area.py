@@ -205,11 +205,11 @@ class _Improvement:
     measured: FractionMean
     base: FractionMean
 
-    def between(self, bits: int) -> list[tuple[int, int]]:
-        ends = self.base.between(bits)
+    def enclosing(self, bits: int) -> list[tuple[int, int]]:
+        ends = self.base.enclosing(bits)
         if _common_side(ends) is None:
             return []
-        return [_improved(a, b) for a, b in product(self.measured.between(bits), ends)]
+        return [_improved(a, b) for a, b in product(self.measured.enclosing(bits), ends)]
 
     def fraction(self) -> tuple[int, int]:
         return _improved(self.measured.fraction(), self.base.fraction())
@@ -223,7 +223,7 @@ def _improved(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
 def _side(area: FractionMean) -> int:
     """1 where the area is above 1/2, 0 where it is 1/2, -1 where it is below."""
     for bits in BITS:
-        side = _common_side(area.between(bits))
+        side = _common_side(area.enclosing(bits))
         if side is not None:
             return side
     numerator, denominator = area.fraction()

@@ -181,12 +181,14 @@ def _f_beta(steps: Steps, beta: Fraction | None) -> Aim | None:
     of_positives, of_rows = weight * p, 1 - weight
     w, v = float(of_positives), float(of_rows)
 
-    def near(a: Floats, b: Floats) -> Floats:
+    def is_near(a: Floats, b: Floats) -> Floats:
         hits = a * p
         below = v * (hits + b * n) + w  # 0 without positives if `v` is below the least float
         return np.divide(hits, below, out=np.zeros_like(hits), where=below > 0)
 
-    return Aim(near, lambda t, f: Fraction(t) / (of_rows * (t + f) + of_positives), 1, of_rows=True)
+    return Aim(
+        is_near, lambda t, f: Fraction(t) / (of_rows * (t + f) + of_positives), 1, of_rows=True
+    )
 
 
 CRITERIA: Final[Mapping[str, Criterion]] = {
@@ -266,7 +268,7 @@ class Budget:
         return min(p, self.left), min(n, self.left)
 
 
-def within(steps: Steps, share: Fraction) -> Budget:
+def steps_within(steps: Steps, share: Fraction) -> Budget:
     """The most steps whose rows are at most a share of all.
 
     >>> import numpy as np

@@ -48,24 +48,24 @@ class Ordered:
         """The sum of the counts."""
         return int(self.cumulative[-1]) if len(self.counts) else 0
 
-    def at(self, rank: int) -> Figure:
+    def value_at(self, rank: int) -> Figure:
         """The value of this rank, 1 to n, and its bounds."""
         place = int(np.searchsorted(self.cumulative, rank))
         return float(self.values[place]), float(self.low[place]), float(self.high[place])
 
-    def between(self, lower: int, upper: int) -> tuple[float, float]:
+    def values_between(self, lower: int, upper: int) -> tuple[float, float]:
         """The least value of one rank and the greatest of another; rank 0 and those below stand for
         -inf, and those above n for inf."""
         return (
-            self.at(lower)[1] if lower > 0 else -math.inf,
-            self.at(upper)[2] if upper <= self.n else math.inf,
+            self.value_at(lower)[1] if lower > 0 else -math.inf,
+            self.value_at(upper)[2] if upper <= self.n else math.inf,
         )
 
-    def below(self, x: float) -> tuple[int, int]:
+    def rows_below(self, x: float) -> tuple[int, int]:
         """The fewest and the most rows that can be below x."""
         return self._rows_upto(x, self.high, "left"), self._rows_upto(x, self.low, "left")
 
-    def at_most(self, x: float) -> tuple[int, int]:
+    def rows_at_most(self, x: float) -> tuple[int, int]:
         """The fewest and the most rows that can be at or below x."""
         return self._rows_upto(x, self.high, "right"), self._rows_upto(x, self.low, "right")
 

@@ -109,7 +109,7 @@ class GroupPairs:
     negatives: Ints
     large: dict[int, Pairs]
 
-    def between(self, start: int, end: int) -> GroupPairs:
+    def groups_between(self, start: int, end: int) -> GroupPairs:
         """The groups [start, end), in memory of their own."""
         span = slice(start, end)
         large = {g - start: pairs for g, pairs in self.large.items() if start <= g < end}

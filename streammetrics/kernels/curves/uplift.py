@@ -167,7 +167,7 @@ class Cuts(NamedTuple):
         """Rows of both arms."""
         return self.n_t + self.n_c
 
-    def between(self, start: int | None, end: int | None) -> Cuts:
+    def cuts_between(self, start: int | None, end: int | None) -> Cuts:
         """Some of the cuts."""
         return Cuts(*(column[start:end] for column in self))
 
@@ -191,13 +191,13 @@ class Sum:
 
     terms: Sequence[Terms]
 
-    def between(self, bits: int) -> list[tuple[int, int]]:
-        return self._near_terms() if bits == BITS[0] else self._exact.between(bits)
+    def enclosing(self, bits: int) -> list[tuple[int, int]]:
+        return self._terms_near() if bits == BITS[0] else self._exact.enclosing(bits)
 
     def fraction(self) -> tuple[int, int]:
         return self._exact.fraction()
 
-    def _near_terms(self) -> list[tuple[int, int]]:
+    def _terms_near(self) -> list[tuple[int, int]]:
         pairs = [divided(times(whole(a), whole(b)), whole(c)) for a, b, c in self.terms]
         every = Pair(*(np.concatenate([getattr(pair, x) for pair in pairs]) for x in Pair._fields))
         near, size = total(every) / 2, Fraction(float(np.abs(every.high).sum()))
@@ -239,8 +239,8 @@ class _Shifted:
     less: Fraction
     by: Fraction
 
-    def between(self, bits: int) -> list[tuple[int, int]]:
-        return [self._shifted(*end) for end in self.of.between(bits)]
+    def enclosing(self, bits: int) -> list[tuple[int, int]]:
+        return [self._shifted(*end) for end in self.of.enclosing(bits)]
 
     def fraction(self) -> tuple[int, int]:
         return self._shifted(*self.of.fraction())
@@ -253,11 +253,11 @@ class Height(ABC):
     """The height of a curve that is no linear function of the counts; see the module."""
 
     @abstractmethod
-    def at(self, cuts: Cuts) -> Terms:
+    def heights_at(self, cuts: Cuts) -> Terms:
         """The height at each cut."""
 
     @abstractmethod
-    def inside(self, a: Cuts, b: Cuts) -> tuple[Sequence[Terms], Sequence[Terms]]:
+    def sums_inside(self, a: Cuts, b: Cuts) -> tuple[Sequence[Terms], Sequence[Terms]]:
         """Of each bucket from a to b, of s rows, the least and the greatest sum of the heights
         after 1, ..., s - 1 of them."""
 
@@ -269,12 +269,12 @@ class Height(ABC):
 class Radcliffe(Height):
     """Y_t - Y_c n_t/n_c."""
 
-    def at(self, cuts: Cuts) -> Terms:
+    def heights_at(self, cuts: Cuts) -> Terms:
         y_t, n_t, y_c, n_c = cuts
         below = np.maximum(n_c, 1)  # without rows the control has no successes either
         return Terms(y_t * below - y_c * n_t, np.ones_like(below), below)
 
-    def inside(self, a: Cuts, b: Cuts) -> tuple[Sequence[Terms], Sequence[Terms]]:
+    def sums_inside(self, a: Cuts, b: Cuts) -> tuple[Sequence[Terms], Sequence[Terms]]:
         s, ones = b.rows - a.rows, np.ones_like(a.n_c)
         few_t, most_t = _sums(a.y_t, b.y_t - a.y_t, s)
         few_c, most_c = _sums(a.y_c, b.y_c - a.y_c, s)
@@ -295,13 +295,13 @@ class Radcliffe(Height):
 class Gain(Height):
     """(Y_t/n_t - Y_c/n_c)(n_t + n_c)."""
 
-    def at(self, cuts: Cuts) -> Terms:
+    def heights_at(self, cuts: Cuts) -> Terms:
         y_t, n_t, y_c, n_c = cuts
         # An arm without rows has no successes either.
         n_t, n_c = np.maximum(n_t, 1), np.maximum(n_c, 1)
         return Terms(y_t * n_c - y_c * n_t, cuts.rows, n_t * n_c)
 
-    def inside(self, a: Cuts, b: Cuts) -> tuple[Sequence[Terms], Sequence[Terms]]:
+    def sums_inside(self, a: Cuts, b: Cuts) -> tuple[Sequence[Terms], Sequence[Terms]]:
         s = b.rows - a.rows
         rows = (s - 1) * a.rows + s * (s - 1) // 2
         least_t, most_t = _rates(a.y_t, b.y_t, a.n_t, b.n_t, rows)
@@ -340,7 +340,7 @@ def area(steps: ArmSteps, height: Height, *, bounded: bool) -> UpliftArea | None
     if not steps.both:
         return None
     cuts = _cuts(steps)
-    rows, terms = cuts.rows, height.at(cuts)
+    rows, terms = cuts.rows, height.heights_at(cuts)
     # Twice the area: a point counts with the rows of the steps on both of its sides.
     sizes = np.diff(rows)
     value = Sum([terms.times(np.append(sizes, 0) + np.append(0, sizes))])
@@ -348,7 +348,7 @@ def area(steps: ArmSteps, height: Height, *, bounded: bool) -> UpliftArea | None
         return UpliftArea(value, value, value)
     ends = np.full(len(rows), 2)
     ends[[0, -1]] = 1
-    low, high = height.inside(cuts.between(None, -1), cuts.between(1, None))
+    low, high = height.sums_inside(cuts.cuts_between(None, -1), cuts.cuts_between(1, None))
     least, most = (
         [terms.times(ends), *(inner.times(2) for inner in bound)] for bound in (low, high)
     )
@@ -361,7 +361,7 @@ def normalized(steps: ArmSteps, height: Height, curve_area: UpliftArea) -> Figur
     whole_table = steps.kinds[:, -1].reshape(2, 2)
     best = area(arm_steps(height.perfect(whole_table)), height, bounded=False)
     cuts = _cuts(steps)
-    (a,), (b,), (c,) = (x.tolist() for x in height.at(cuts.between(-1, None)))
+    (a,), (b,), (c,) = (x.tolist() for x in height.heights_at(cuts.cuts_between(-1, None)))
     chord = Fraction(a * b * int(cuts.rows[-1]), 2 * c)
     above = Fraction(0) if best is None else Fraction(*best.value.fraction()) - chord
     return curve_area.figure(chord, above) if above else UNDEFINED

@@ -69,7 +69,7 @@ def quotient(above: Floats, below: Floats) -> Pair:
     return Pair(high, ((above - product) - error) / below)
 
 
-def over(x: Pair, below: Floats) -> Pair:
+def divided_by(x: Pair, below: Floats) -> Pair:
     """The quotient of x and a double."""
     high = x.high / below
     product, error = two_product(high, below)

@@ -127,7 +127,7 @@ BITS: Final = (192, 1024)  # of the fixed point
 class Rational(Protocol):
     """A rational number that can be bounded in less time than computed."""
 
-    def between(self, bits: int) -> list[tuple[int, int]]:
+    def enclosing(self, bits: int) -> list[tuple[int, int]]:
         """Fractions that enclose it, with positive denominators; none if more bits are needed."""
 
     def fraction(self) -> tuple[int, int]:
@@ -137,7 +137,7 @@ class Rational(Protocol):
 def rounded(value: Rational, rounding: Rounding = ratio) -> float:
     """The value as a float, rounded once."""
     for bits in BITS:
-        floats = {rounding(*end) for end in value.between(bits)}
+        floats = {rounding(*end) for end in value.enclosing(bits)}
         if len(floats) == 1:
             return floats.pop()
     return rounding(*value.fraction())
@@ -157,7 +157,7 @@ class FractionMean:
     sums: Mapping[int, int]
     total: int
 
-    def between(self, bits: int) -> list[tuple[int, int]]:
+    def enclosing(self, bits: int) -> list[tuple[int, int]]:
         low = inexact = 0
         for denominator, numerator in self.sums.items():
             whole, rest = divmod(numerator << bits, denominator)

@@ -271,11 +271,11 @@ def score_bounds(area: float, positives: float, negatives: float, z: float) -> B
     """
     positives, negatives = max(positives, 1.0), max(negatives, 1.0)
 
-    def near(tried: float) -> bool:
+    def is_near(tried: float) -> bool:
         variance = hanley_mcneil_variance(tried, positives, negatives)
         return (area - tried) * (area - tried) <= z * z * variance
 
-    return last_inside(area, 0.0, near), last_inside(area, 1.0, near)
+    return last_inside(area, 0.0, is_near), last_inside(area, 1.0, is_near)
 
 
 def score_bound_columns(

@@ -81,7 +81,7 @@ class Moments:
         """The mean, correctly rounded; nan without a value."""
         return ratio(Fraction(self.total), self.n)
 
-    def about(self, reference: Number) -> float:
+    def squares_about(self, reference: Number) -> float:
         """Σ (x / most - reference)², correctly rounded; 0 if rounded totals make it negative."""
         most = Fraction(self.most)
         m0 = Fraction(reference) * most
@@ -105,7 +105,11 @@ def interval(
     most = float(moments.most)
     if not moments.n:
         return 0.0, most
-    radius = most * boundary(moments.about(reference), tuned(v_opt, alpha), alpha / 2) / moments.n
+    radius = (
+        most
+        * boundary(moments.squares_about(reference), tuned(v_opt, alpha), alpha / 2)
+        / moments.n
+    )
     return max(0.0, moments.mean - radius), min(most, moments.mean + radius)
 
 
@@ -136,7 +140,7 @@ def log_e(
     below, above = sorted((control, treatment), key=lambda arm: arm.mean)
     most = float(max(control.most, treatment.most))
     rho = tuned(v_opt, alpha / 2)
-    spread = (below.about(reference), above.about(reference))
+    spread = (below.squares_about(reference), above.squares_about(reference))
 
     def from_below(mu: float) -> float:
         return log_m(max(0.0, below.n * ((mu - below.mean) / most)), spread[0], rho)

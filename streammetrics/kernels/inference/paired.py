@@ -65,7 +65,7 @@ class PairedSums:
     a log loss of inf; with one of them the variance is nan.
 
     >>> ours, theirs = np.array([1.0, 0.5, 0.5, 1.0]), np.array([0.5, 0.5, 0.25, 0.5])
-    >>> sums = PairedSums.of(ours, theirs)
+    >>> sums = PairedSums.from_values(ours, theirs)
     >>> sums.difference, round(sums.variance, 9), sums.df
     (0.3125, 0.014322917, 3.0)
     """
@@ -75,7 +75,7 @@ class PairedSums:
     unbounded: int = 0
 
     @classmethod
-    def of(cls, a: Floats, b: Floats, weights: Floats | None = None) -> PairedSums:
+    def from_values(cls, a: Floats, b: Floats, weights: Floats | None = None) -> PairedSums:
         """From the values of both models [n] and the weights of the units [n], None: 1 each.
 
         The order of the units changes no bit.

@@ -59,7 +59,7 @@ class Sided:
             self._known[k] = self.log_e(k)
         return self._known[k]
 
-    def upto(self, place: int) -> int:
+    def rows_before(self, place: int) -> int:
         """The rows before a place: 0 for the first, all for the one after the last."""
         return int(self.cumulative[place - 1]) if place > 0 else 0
 
@@ -73,10 +73,10 @@ class Sided:
         places = len(self.cumulative)
         middle = self.place_of_best() + 1 if self.best else 0
 
-        def inside(i: int) -> bool:
-            return self.least(self.upto(i - 1), self.upto(i)) < limit
+        def is_inside(i: int) -> bool:
+            return self.least(self.rows_before(i - 1), self.rows_before(i)) < limit
 
-        piece = bisect_left(range(min(middle, places) + 1), True, key=inside)
+        piece = bisect_left(range(min(middle, places) + 1), True, key=is_inside)
         if piece > min(middle, places):
             return math.inf
         return float(self.low[piece - 1]) if piece else -math.inf
@@ -152,7 +152,7 @@ def _least_difference(a: Sided, b: Sided, limit: float) -> float:
     places = len(a.cumulative)
 
     def bound(first: int, last: int) -> float:
-        spent = a.least(a.upto(first), a.upto(min(last + 1, places)))
+        spent = a.least(a.rows_before(first), a.rows_before(min(last + 1, places)))
         end = float(a.high[last]) if last < places else math.inf
         lowest = b.lowest(limit - spent)
         return math.inf if lowest == math.inf else lowest - end if lowest > -math.inf else lowest

@@ -82,11 +82,11 @@ def sequence_ranks(n: int, p: Fraction, prior: float, alpha: float) -> tuple[int
     """
     limit, middle = math.log(1 / alpha), int(n * p)
 
-    def inside(k: int) -> bool:
+    def is_inside(k: int) -> bool:
         return log_e_of_rank(k, n, p, prior) < limit
 
-    lower = bisect_left(range(middle), True, key=inside)
-    upper = bisect_left(range(middle + 1, n + 1), True, key=lambda k: not inside(k))
+    lower = bisect_left(range(middle), True, key=is_inside)
+    upper = bisect_left(range(middle + 1, n + 1), True, key=lambda k: not is_inside(k))
     return lower, middle + 1 + upper
 
 

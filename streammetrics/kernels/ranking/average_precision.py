@@ -17,8 +17,8 @@ from streammetrics.kernels.exact.double_double import (
     Floats,
     Pair,
     add,
+    divided_by,
     minus,
-    over,
     parts,
     quotient,
     scaled,
@@ -52,7 +52,7 @@ def bpref(lists: Ranked, rel: int) -> Pair:
     if len(ties):
         r = ties.relevant(rel)
         u = ties.judged() - r
-        above = ties.begins - ties.above(r) - ties.unjudged_above
+        above = ties.begins - ties.sums_above(r) - ties.unjudged_above
         limit = relevant[ties.lists]
         # Σ min(above + x, limit) for x = 0 ... u
         rising = np.clip(limit - above, 0, u + 1)
@@ -62,7 +62,7 @@ def bpref(lists: Ranked, rel: int) -> Pair:
         tied_terms = scaled(tied_terms, r.astype(np.float64))
         terms = Pair(*(np.concatenate(halves) for halves in zip(terms, tied_terms, strict=True)))
         owners = np.concatenate([owners, ties.lists])
-    return over(totals(terms, owners, lists.n), np.maximum(relevant, 1).astype(np.float64))
+    return divided_by(totals(terms, owners, lists.n), np.maximum(relevant, 1).astype(np.float64))
 
 
 _SHORT: Final = 64
@@ -91,7 +91,7 @@ def average_precision(lists: Ranked, rel: int, cut: int | None, cut_denominator:
     relevant = lists.known(rel)
     if cut_denominator and cut is not None:
         relevant = np.minimum(relevant, cut)
-    return over(sums, np.maximum(relevant, 1).astype(np.float64))
+    return divided_by(sums, np.maximum(relevant, 1).astype(np.float64))
 
 
 @cache
@@ -106,7 +106,7 @@ def _tied_terms(lists: Ranked, rel: int, cut: int | None) -> tuple[Pair, Indices
     """The contribution of each tie group, and its list."""
     ties = lists.ties
     relevant = ties.relevant(rel)
-    above = ties.above(relevant)
+    above = ties.sums_above(relevant)
     groups = np.flatnonzero(relevant > 0 if cut is None else (relevant > 0) & (ties.begins < cut))
     owners = ties.lists[groups]
     different = deduplicate(
@@ -124,4 +124,4 @@ def _tied_terms(lists: Ranked, rel: int, cut: int | None) -> tuple[Pair, Indices
     sums = scaled(minus(table.take(last), table.take(begins)), factors)
     sums = add(sums, Pair(whole, np.zeros(len(groups))))
     sums = scaled(sums, r.astype(np.float64))
-    return over(sums, (sizes * gaps).astype(np.float64)).take(different.which), owners
+    return divided_by(sums, (sizes * gaps).astype(np.float64)).take(different.which), owners

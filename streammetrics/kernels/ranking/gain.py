@@ -13,7 +13,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.exact.double_double import Pair, add, minus, over, scaled, times, totals
+from streammetrics.kernels.exact.double_double import (
+    Pair,
+    add,
+    divided_by,
+    minus,
+    scaled,
+    times,
+    totals,
+)
 from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.rank_tables import (
     GAINS,
@@ -77,7 +85,7 @@ def _tied_terms(
         expected_examined(p)(int(room.max(initial=0)) + 1).take(room),
     )
     shares = scaled(examined, relevant[groups].astype(np.float64))
-    return over(shares, sizes.astype(np.float64)), owners, starts
+    return divided_by(shares, sizes.astype(np.float64)), owners, starts
 
 
 def dcg(lists: Ranked, gain: str, cut: int | None) -> Floats:
@@ -137,7 +145,7 @@ def _tied_dcg(lists: Ranked, gains: NDArray[np.int64], cut: int | None) -> Float
         Pair(upper[last] - upper[ties.begins], np.zeros(len(ties))),
         Pair(lower[last] - lower[ties.begins], np.zeros(len(ties))),
     )
-    terms = over(scaled(shown, gained), ties.sizes.astype(np.float64))
+    terms = divided_by(scaled(shown, gained), ties.sizes.astype(np.float64))
     return totals(terms, ties.lists, lists.n).high
 
 
@@ -246,5 +254,5 @@ def mean_continuations(
         stay = Pair(stays.high[rows, i, None], stays.low[rows, i, None])
         joins = times(before, scaled(stay, first))
         leaves = scaled(Pair(high[rows], low[rows]), np.maximum(n - t, 0))
-        high[rows], low[rows] = over(add(leaves, joins), n)
+        high[rows], low[rows] = divided_by(add(leaves, joins), n)
     return Pair(high, low)

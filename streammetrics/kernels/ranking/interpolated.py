@@ -11,7 +11,14 @@ from typing import Final
 
 import numpy as np
 
-from streammetrics.kernels.exact.double_double import Pair, add, over, quotient, scaled, totals
+from streammetrics.kernels.exact.double_double import (
+    Pair,
+    add,
+    divided_by,
+    quotient,
+    scaled,
+    totals,
+)
 from streammetrics.kernels.ranking.graded_lists import Lists, Ranked
 from streammetrics.kernels.ranking.ranked import ranked
 from streammetrics.kernels.ranking.ties import Indices
@@ -64,8 +71,10 @@ def inferred_precision(lists: Ranked, rel: int) -> Pair:
     above = relevant.astype(np.float64)
     shares = quotient(above * _PER_EPSILON + 1.0, judged * _PER_EPSILON + 2.0)
     terms = add(scaled(shares, (ranks - outside).astype(np.float64)), _ones(len(owners)))
-    terms = over(terms, (ranks + 1).astype(np.float64))
-    return over(totals(terms, owners, lists.n), np.maximum(lists.known(rel), 1).astype(np.float64))
+    terms = divided_by(terms, (ranks + 1).astype(np.float64))
+    return divided_by(
+        totals(terms, owners, lists.n), np.maximum(lists.known(rel), 1).astype(np.float64)
+    )
 
 
 def _ones(n: int) -> Pair:

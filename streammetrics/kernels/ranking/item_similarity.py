@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.rows import Ragged
-from streammetrics.kernels.exact.double_double import Pair, add, over
+from streammetrics.kernels.exact.double_double import Pair, add, divided_by
 
 # Lists of equal length are stacked, so that one call serves many.
 
@@ -108,7 +108,7 @@ def pair_means(
             similarities = of_pairs(flat_items, left, right).reshape(len(firsts), len(chunk))
             total = _sums(similarities)
             divisor = np.full(len(chunk), len(firsts) * whole)
-            means.high[chunk], means.low[chunk] = over(total, divisor)
+            means.high[chunk], means.low[chunk] = divided_by(total, divisor)
     return means
 
 

@@ -26,7 +26,7 @@ from streammetrics.kernels.exact.double_double import (
     Pair,
     add,
     divided,
-    over,
+    divided_by,
     scaled,
     times,
     totals,
@@ -99,8 +99,10 @@ def _mean_of_topics(lists: Ranked, rel: int, sums: Pair) -> Pair:
     topics = np.bitwise_count(_any_of(masks.words, _subtopics(lists).places)).astype(np.int64)
     wide = ~masks.fits
     if wide.any():
-        topics += np.bincount(_subtopics(lists).at_least(rel, wide).owners, minlength=lists.n)
-    return over(sums, np.maximum(topics, 1).astype(np.float64))
+        topics += np.bincount(
+            _subtopics(lists).answers_at_least(rel, wide).owners, minlength=lists.n
+        )
+    return divided_by(sums, np.maximum(topics, 1).astype(np.float64))
 
 
 def _perfect(alpha: float, cut: int) -> Pair:
@@ -144,7 +146,7 @@ def _gained_by_pairs(
     weights: Weights,
 ) -> Pair:
     """The same of some lists, with ties and any number of subtopics."""
-    answers = _subtopics(lists).at_least(rel, selected)
+    answers = _subtopics(lists).answers_at_least(rel, selected)
     above, tied = lists.once(_placed)
     ranks, topics = above[answers.items], answers.topics
     indices = np.flatnonzero(ranks >= 0 if cut is None else (ranks >= 0) & (ranks < cut))
@@ -189,7 +191,7 @@ def _tie_gains(
         rows = np.repeat(np.arange(len(groups)), steps)[is_inside.ravel()]
         sums = totals(Pair(*(part[is_inside] for part in terms)), rows, len(groups))
         shares = scaled(sums, counts[groups].astype(np.float64))
-        means.high[groups], means.low[groups] = over(shares, sizes[groups].astype(np.float64))
+        means.high[groups], means.low[groups] = divided_by(shares, sizes[groups].astype(np.float64))
     return means.take(different.which)
 
 
@@ -279,7 +281,7 @@ def _greedy_by_pairs(
     sums_out: Pair,
 ) -> None:
     """Write the same of some lists, with any number of items and subtopics, to `sums_out`."""
-    answers = _subtopics(lists).at_least(rel, wide)
+    answers = _subtopics(lists).answers_at_least(rel, wide)
     firsts = run_starts(answers.items)
     owners = _subtopics(lists).owners[answers.items[firsts]]
     of_items = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(answers.items)))

@@ -29,10 +29,10 @@ def nonzero(
     np.not_equal(values, 0, out=is_nonzero[:n])
     is_nonzero[n:] = True
     indices = np.flatnonzero(is_nonzero)[:-n_added]
-    return indices, below(is_nonzero[:n], ends) if len(ends) else _NOWHERE
+    return indices, counts_below(is_nonzero[:n], ends) if len(ends) else _NOWHERE
 
 
-def below(values: NDArray[np.bool_], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+def counts_below(values: NDArray[np.bool_], ends: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many of the first `ends` [m] values [n] are true; ends are from 0 to n.
 
     Values are packed 64 to a word. A count adds the words before and the earlier bits of the word.

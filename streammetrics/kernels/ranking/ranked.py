@@ -229,7 +229,7 @@ def _sorted(
         if len(open_):
             full_keys, full_codes = full_ranks(rows[open_], lists, scores, list_numbers[open_])
             if ties == "expected":
-                groups = TieGroups.of(list_numbers[open_], full_keys, full_codes, top)
+                groups = TieGroups.from_rows(list_numbers[open_], full_keys, full_codes, top)
                 codes[open_] = IRRELEVANT  # no hits
             elif ties == "worst":
                 codes[open_] = settle_worst(full_keys, full_codes)[:, :top]

@@ -82,7 +82,7 @@ class Subtopics:
         topics = (codes >> _GRADE_BITS) & ((1 << _TOPIC_BITS) - 1)
         return items, topics, codes & _GRADES
 
-    def at_least(self, rel: int, selected: NDArray[np.bool_]) -> Answers:
+    def answers_at_least(self, rel: int, selected: NDArray[np.bool_]) -> Answers:
         """The answers of grade `rel` or more in the selected lists; selected: bool [n]."""
         items, topics, grades = self.columns()
         owners = np.repeat(np.arange(len(self.answers)), self.answers.sizes)

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.ranking.positions import below, nonzero
+from streammetrics.kernels.ranking.positions import counts_below, nonzero
 from streammetrics.kernels.ranking.rank_tables import MAX_GRADE
 
 Indices = NDArray[np.intp]
@@ -79,7 +79,7 @@ class TieGroups:
         return cls(no, no, no, no, no, np.zeros(1, np.intp), np.empty(0, np.uint8))
 
     @classmethod
-    def of(cls, lists: Indices, keys: Keys, codes: Grades, depth: int) -> TieGroups:
+    def from_rows(cls, lists: Indices, keys: Keys, codes: Grades, depth: int) -> TieGroups:
         """The groups of sorted rows [s, w] of these lists; keys are equal where scores are. Groups
         that begin at `depth` or below are omitted."""
         rows, width = keys.shape
@@ -102,8 +102,8 @@ class TieGroups:
             )
         n = len(row)
         edges = np.concatenate([tops, starts, ends])
-        above, before, after = below(flat == UNJUDGED, edges).reshape(3, n)
-        relevant = np.diff(below(flat < IRRELEVANT, edges[n:]).reshape(2, n), axis=0)[0]
+        above, before, after = counts_below(flat == UNJUDGED, edges).reshape(3, n)
+        relevant = np.diff(counts_below(flat < IRRELEVANT, edges[n:]).reshape(2, n), axis=0)[0]
         inside, items = _runs(starts, relevant)
         return cls(
             lists[row],
@@ -167,7 +167,7 @@ class TieGroups:
             self.codes[items],
         )
 
-    def above(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def sums_above(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """The sum of values [g] over the groups above each in its list; [g]."""
         before = np.cumsum(values) - values
         return before - before[first_of_run(self.lists)]

@@ -161,7 +161,7 @@ class RelativeGrid(Grid):
 
     @cached_property
     def _constants(self) -> dict[np.dtype[np.floating], _Constants]:
-        return {kind: _Constants.of(self, kind) for kind in _INTEGER}
+        return {kind: _Constants.constants_of(self, kind) for kind in _INTEGER}
 
     def _cells(
         self, labels: _Labels, scores: NDArray[np.floating], room: _Buffers
@@ -199,7 +199,7 @@ class _Constants(NamedTuple):
     n_buckets: np.signedinteger
 
     @staticmethod
-    def of(grid: RelativeGrid, real: np.dtype[np.floating]) -> _Constants:
+    def constants_of(grid: RelativeGrid, real: np.dtype[np.floating]) -> _Constants:
         """For scores of this precision."""
         kind = _INTEGER[real]
         shift = _FRACTION_BITS[real] - grid.resolution

@@ -39,7 +39,7 @@ def test_a_drift_has_the_window_before_as_its_reference_unless_it_names_another(
     hours = 1_704_067_200_000, 1_704_074_400_000
     (found,) = config(rest=drift(text)).drifts
     assert found == DeclaredDrift("moved", "auc", hours, 0, 4)
-    assert DeclaredDrift.of("auc", found.plain) == found
+    assert DeclaredDrift.from_plain("auc", found.plain) == found
 
 
 def test_a_drift_changes_no_fingerprint_and_is_shown_with_its_metric() -> None:

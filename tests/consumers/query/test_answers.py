@@ -11,7 +11,7 @@ import numpy as np
 from streammetrics_consumers.query.answers import Error, ProblemAnswer
 from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.lines import all_views
-from streammetrics_consumers.query.results import in_order
+from streammetrics_consumers.query.results import ordered_rows
 from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.rows import SINCE_THE_START, Window
 from streammetrics_consumers.query.slices import Computed
@@ -93,11 +93,11 @@ def test_rows_are_in_order_of_window_slice_metric_and_view() -> None:
         altered(ROW, window=early),
         altered(ROW, window=late),
     ]
-    assert list(in_order(reversed(wanted))) == wanted
+    assert list(ordered_rows(reversed(wanted))) == wanted
 
 
 def cell_of(state: Accumulator) -> StateCell:
-    return CellForm("all", all_views).cell(Computed.of(state))
+    return CellForm("all", all_views).cell(Computed.from_state(state))
 
 
 def test_a_value_has_its_certain_bounds_which_are_the_value_of_an_exact_metric() -> None:

@@ -67,13 +67,13 @@ def test_all_conditions_must_hold_and_null_is_written_as_json_has_it() -> None:
 
 
 def test_a_pane_lies_in_every_window_that_covers_it_and_starts_above_the_floor() -> None:
-    spans = WindowGrid(3 * HOUR, HOUR).over([3 * HOUR], None)
+    spans = WindowGrid(3 * HOUR, HOUR).windows_over([3 * HOUR], None)
     assert [span.start_ms // HOUR for span in spans] == [1, 2, 3]
     assert all(span.holds(3 * HOUR) for span in spans)
     uneven = WindowGrid(3 * HOUR, 2 * HOUR)
     assert uneven.pane_ms == HOUR
-    assert uneven.over([2 * HOUR], None) == (Span(0, 3 * HOUR), Span(2 * HOUR, 5 * HOUR))
-    assert WindowGrid(2 * HOUR, HOUR).over([HOUR], HOUR) == (Span(HOUR, 3 * HOUR),)
+    assert uneven.windows_over([2 * HOUR], None) == (Span(0, 3 * HOUR), Span(2 * HOUR, 5 * HOUR))
+    assert WindowGrid(2 * HOUR, HOUR).windows_over([HOUR], HOUR) == (Span(HOUR, 3 * HOUR),)
 
 
 def test_whole_windows_that_are_kept_may_be_asked_for() -> None:

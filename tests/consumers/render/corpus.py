@@ -13,7 +13,7 @@ from streammetrics_consumers.query.answers import Join, ResultsAnswer, TableLayo
 from streammetrics_consumers.query.comparisons import with_report
 from streammetrics_consumers.query.join_status import join_warnings, outcome_answer
 from streammetrics_consumers.query.query import Slice
-from streammetrics_consumers.query.results import in_order
+from streammetrics_consumers.query.results import ordered_rows
 from streammetrics_consumers.query.rows import SINCE_THE_START, SliceRow, Window, WindowFinding
 
 from streammetrics import Interval, Ratio, Units
@@ -66,7 +66,7 @@ def results(
     *found: Iterator[SliceRow], late: int = 0, variants: tuple[str, ...] = ()
 ) -> ResultsAnswer:
     """Results with these rows; the view `gini` is not shown unasked."""
-    made = in_order(row for some in found for row in some)
+    made = ordered_rows(row for some in found for row in some)
     known = tuple(dict.fromkeys((r.metric, r.view) for r in made if r.view != "gini"))
     return ResultsAnswer(
         generation=1,

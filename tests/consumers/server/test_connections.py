@@ -125,6 +125,6 @@ def test_it_is_said_once_a_minute_with_the_setting(caplog: pytest.LogCaptureFixt
 
 def test_connections_leave_half_of_the_files_to_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda which: (200, 4096))
-    assert Limits.of(64) == Limits(64, 100)
+    assert Limits.from_peers(64) == Limits(64, 100)
     monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY,) * 2)
-    assert (Limits.of(64).in_all, Limits.of(500).in_all) == (256, 1000)
+    assert (Limits.from_peers(64).in_all, Limits.from_peers(500).in_all) == (256, 1000)

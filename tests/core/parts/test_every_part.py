@@ -241,7 +241,7 @@ class UnitSetKind(Kind):
         column.add(np.array(words, np.uint64), slots)
 
     def state(self, column: Any, slot: int) -> list[int] | None:
-        found = column.of_slot(slot)
+        found = column.units_of_slot(slot)
         return None if found is None else found.tolist()  # type: ignore[no-any-return]
 
     def model(self, rows: Rows) -> list[int] | None:
@@ -312,7 +312,7 @@ class BagKind(Kind):
         return BagColumn(self.rule, width)
 
     def decode(self, width: int, data: Reader) -> BagColumn:
-        return BagColumn.of(self.rule, read_table(self.rule, width, data))
+        return BagColumn.from_table(self.rule, read_table(self.rule, width, data))
 
     def draw(self, random: Random) -> tuple[Any, ...]:
         value = random.choice(INTEGERS if self.rule.values == "int64" else SCORES)

@@ -31,8 +31,8 @@ from streammetrics.core.parts.float_bits import (
     UNIT,
     Units,
     as_units,
-    in_limbs,
     largest,
+    limbs_of,
     settled,
     sum_by_exponent,
     sum_by_levels,
@@ -205,7 +205,7 @@ def test_an_integer_is_the_sum_of_its_limbs_of_which_the_first_and_last_count() 
     for units in (
         *(1, -1, 5 << 64, -(5 << 64), (1 << 96) - 1, -((1 << 33) + 1), 3**200, -(3**200) << 70),
     ):
-        first, limbs = in_limbs(units)
+        first, limbs = limbs_of(units)
         assert sum(limb << BITS * (first + i) for i, limb in enumerate(limbs)) == units
         assert limbs[0] and limbs[-1]
         assert all(abs(limb) < 1 << BITS for limb in limbs)

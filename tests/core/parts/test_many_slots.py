@@ -41,7 +41,7 @@ def test_rows_are_added_up_as_one_after_another(kind: str, n: int) -> None:
     cells, values = rng.integers(0, 3, n), rng.integers(-9, 9, n) / 8
     rows = [np.arange(n)[here] for here in (slice(None), slice(n // 3, n), slice(0, n // 2))]
     cases = [(of, rows[0], 1), (of[n // 3 :], rows[1], 1), (of[rows[2]], rows[2], 1)]
-    inner = of.within(3, cells)
+    inner = of.cell_slots(3, cells)
     cases += [(inner, rows[0], 3), (inner[n // 3 :], rows[1], 3), (inner[rows[2]], rows[2], 3)]
     for some, at, size in cases:
         expected, counted = Counter[int](), Counter[int]()

@@ -90,11 +90,11 @@ def test_keys_are_numbered_anew_in_the_order_of_their_bytes() -> None:
     assert numbers is not None
     assert every.values == ["a", "b", 7, None]
     assert every.ordered_by_bytes() == (every, None)
-    ordered, again = every.in_order(numbers[field])
+    ordered, again = every.ordered_by(numbers[field])
     assert ordered.values == ["a", "b", None]
     assert again.tolist() == [1, 0, 1, 2]
     assert again.dtype == np.uint8
-    assert ordered.in_order(again)[0] is ordered
+    assert ordered.ordered_by(again)[0] is ordered
 
 
 def test_picked_records_forget_keys_that_they_have_not() -> None:
@@ -154,7 +154,7 @@ def test_hashes_wait_until_they_are_worth_a_sort_and_are_counted_in_memory() -> 
     assert 16 * _FEW <= waiting <= column.nbytes
     column.add(np.arange(_FEW, dtype=np.uint64))
     assert column.n_pending == _FEW, "as many as are settled may wait"
-    found = column.of_slot()
+    found = column.units_of_slot()
     assert found is not None and found.tolist() == [*range(_FEW), 1 << 40]
 
 
@@ -166,7 +166,7 @@ def test_a_set_past_its_limit_is_dropped_for_good() -> None:
     column.add(np.array([7], np.uint64), np.array([1]))
     merged = UnitsColumn((1 << 64) - 1, 2, 2)
     merged.merge(column, np.array([1, 0]))
-    assert column.of_slot(1) is merged.of_slot(0) is None
+    assert column.units_of_slot(1) is merged.units_of_slot(0) is None
 
 
 # -- codes of values -------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from streammetrics.kernels.curves.operating_points import (
     distances_of_classes,
     gains,
     lifts,
-    within,
+    steps_within,
 )
 from streammetrics.kernels.curves.precision_recall import (
     Figure,
@@ -81,7 +81,7 @@ def best_rate(by: str, recall: Exact = None, precision: Exact = None, beta: Exac
 
 def at_budget(name: str, share: Fraction) -> View:
     def view(found: Steps, bounded: bool) -> Figure:
-        value, *bounds = getattr(within(found, share), name)(found)
+        value, *bounds = getattr(steps_within(found, share), name)(found)
         return (value, *bounds) if bounded else (value,) * 3
 
     return view

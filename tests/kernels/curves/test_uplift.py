@@ -165,7 +165,7 @@ def test_a_sum_is_certain_to_lie_between_its_first_bounds_which_are_narrow() -> 
         a, b, c = rng.integers(1, 1 << 61, (3, size))
         a *= rng.choice((-1, 1), size)
         one = Sum([Terms(a, b, c), Terms(-a[::2], b[::2], c[::2])])
-        low, high = (Fraction(*end) for end in one.between(BITS[0]))
+        low, high = (Fraction(*end) for end in one.enclosing(BITS[0]))
         rows = zip(a.tolist(), b.tolist(), c.tolist(), strict=True)
         numbers = (Fraction(abs(x * y), z) for x, y, z in rows)
         assert low < Fraction(*one.fraction()) < high

@@ -93,7 +93,7 @@ def test_each_way_of_rounding_is_that_of_the_fraction(sums: dict[int, int], tota
 @given(SUMS, TOTALS, st.integers(0, 200))
 def test_a_mean_lies_between_its_ends(sums: dict[int, int], total: int, bits: int) -> None:
     mean = FractionMean(sums, total)
-    (low, below), (high, above) = mean.between(bits)
+    (low, below), (high, above) = mean.enclosing(bits)
     exact = exactly(mean)
     assert Fraction(low, below) <= exact <= Fraction(high, above)
     assert Fraction(high - low, above) <= Fraction(len(sums), total << bits)

@@ -36,8 +36,8 @@ def test_squares_about_a_reference_are_exact() -> None:
     squares = sum((Fraction(x) ** 2 for x in values), Fraction(0))
     found = Moments(3, total, squares)
     expected = sum((Fraction(x) - Fraction(0.3)) ** 2 for x in values)
-    assert found.about(0.3) == float(expected) and found.mean == float(total / 3)
-    assert Moments(3, 0.3, 0.03 - 1e-12).about(0.1) == 0.0  # a sum that was rounded
+    assert found.squares_about(0.3) == float(expected) and found.mean == float(total / 3)
+    assert Moments(3, 0.3, 0.03 - 1e-12).squares_about(0.1) == 0.0  # a sum that was rounded
 
 
 def test_without_values_nothing_is_known() -> None:
@@ -71,7 +71,7 @@ def test_the_e_value_reaches_one_over_alpha_just_where_the_interval_leaves_out_z
 def test_equal_means_are_no_evidence() -> None:
     assert log_e(rates(30, 100), rates(60, 200), 0.3, 20.0, 0.05) < 0
     one = rates(30, 100)
-    least = log_m(0.0, one.about(0.3), tuned(20.0, 2 * 0.0125))
+    least = log_m(0.0, one.squares_about(0.3), tuned(20.0, 2 * 0.0125))
     assert log_e(one, one, 0.3, 20.0, 0.05) == least - math.log(4)
 
 

@@ -108,7 +108,7 @@ def test_counts_far_above_the_root_of_an_int64_lose_no_digit() -> None:
 def test_differences_of_rows_have_the_error_of_a_paired_t_test() -> None:
     a = np.array([1.0, 0.63, 0.5, 0.43, 1.0, 0.0, 0.92, 0.71])
     b = np.array([0.63, 0.63, 1.0, 0.39, 0.86, 0.0, 0.75, 0.5])
-    found = PairedSums.of(a, b)
+    found = PairedSums.from_values(a, b)
     assert found.difference == pytest.approx(0.05375, rel=1e-15)
     assert math.sqrt(found.variance) == pytest.approx(0.09043422037196823, rel=1e-14)
     assert (found.units, found.df) == (8, 7.0)
@@ -117,7 +117,7 @@ def test_differences_of_rows_have_the_error_of_a_paired_t_test() -> None:
 @given(st.lists(st.tuples(*[st.integers(-9, 9)] * 2, st.integers(0, 3)), min_size=2, max_size=12))
 def test_a_ratio_has_the_error_of_its_residuals(rows: list[tuple[int, int, int]]) -> None:
     a, b, w = np.array(rows, np.float64).T
-    found = PairedSums.of(a, b, w)
+    found = PairedSums.from_values(a, b, w)
     used = [(x - y, z) for x, y, z in rows if x != y or z]
     total, n = sum(z for _, z in used), len(used)
     if n < 2 or not total:
@@ -136,16 +136,18 @@ def test_equal_differences_have_no_variance_whatever_the_rounding_of_their_squar
     rng = np.random.default_rng(units)
     for d, w in rng.random((200, 2)) * 10.0 ** rng.integers(-100, 100, (200, 2)):
         weights = np.where(np.arange(units) % 2, w, 2 * w)  # d / w is the same for all
-        one = PairedSums.of(np.full(units, d), np.zeros(units))
-        ratio = PairedSums.of(weights / 8, np.zeros(units), weights)
+        one = PairedSums.from_values(np.full(units, d), np.zeros(units))
+        ratio = PairedSums.from_values(weights / 8, np.zeros(units), weights)
         assert one.variance == ratio.variance == 0, (d, w)
     apart = np.array([1, 1 + 2.0**-20] * (units // 2))
-    assert PairedSums.of(apart, np.zeros(len(apart))).variance > 0
+    assert PairedSums.from_values(apart, np.zeros(len(apart))).variance > 0
 
 
 def test_an_infinite_difference_has_no_variance_and_is_counted() -> None:
     inf = math.inf
-    found = PairedSums.of(np.array([0.5, inf, inf, 1e200]), np.array([0.25, 1.0, inf, -1e200]))
+    found = PairedSums.from_values(
+        np.array([0.5, inf, inf, 1e200]), np.array([0.25, 1.0, inf, -1e200])
+    )
     assert (found.unbounded, found.units) == (3, 4)
     assert math.isnan(found.variance) and math.isnan(found.difference)
     assert found.error("lists").reason == "3 lists with an infinite difference"

@@ -161,7 +161,7 @@ CODES = IRRELEVANT - GRADES
 
 
 def groups(depth: int = 4) -> TieGroups:
-    return TieGroups.of(np.array([4, 6]), KEYS, CODES, depth)
+    return TieGroups.from_rows(np.array([4, 6]), KEYS, CODES, depth)
 
 
 def test_some_groups_and_several_joined_are_groups() -> None:

@@ -34,7 +34,7 @@ Headers = Sequence[Sequence[tuple[str, bytes | None]]]
 PartitionId: TypeAlias = tuple[str, int]  # a partition: topic and number
 
 
-def of_each(records: Sequence[R], ask: Callable[[R], V]) -> Lazy[V]:
+def lazy_property(records: Sequence[R], ask: Callable[[R], V]) -> Lazy[V]:
     """A property of each record, read lazily because few configs need it."""
     return Lazy(len(records), lambda i: ask(records[i]))
 

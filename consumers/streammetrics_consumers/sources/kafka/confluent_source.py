@@ -45,7 +45,7 @@ from streammetrics_consumers.sources.kafka import (
     TopicSource,
     found_topics,
     id_of,
-    of_each,
+    lazy_property,
 )
 from streammetrics_consumers.sources.kafka import confluent_client as faults
 from streammetrics_consumers.sources.kafka.client_settings import (
@@ -247,8 +247,8 @@ class ConfluentSource(TopicSource):
             offsets,
             [message.value() for message in messages],
             [message.timestamp()[1] for message in messages],
-            of_each(messages, lambda message: message.key()),
-            of_each(messages, headers_of),
+            lazy_property(messages, lambda message: message.key()),
+            lazy_property(messages, headers_of),
         )
 
     def _described(self) -> dict[str, Topic]:
