@@ -178,6 +178,18 @@ def test_a_metric_loads_the_modules_of_no_other() -> None:
         assert f"streammetrics.{other}" not in loaded
 
 
+def test_the_first_metric_loads_nothing_for_columns_views_or_states_that_it_does_not_have() -> None:
+    loaded = fresh(
+        "import sys\nfrom streammetrics import HistogramAUC\nHistogramAUC()\n"
+        "print(*(m for m in sys.modules if m.startswith('streammetrics.')))"
+    ).split()
+    for other in (
+        *("core.expressions", "core.multiset.bag", "present.row_table", "present.value_columns"),
+        *("kernels.inference.dirichlet_multinomial", "kernels.inference.quantile_ranks"),
+    ):
+        assert f"streammetrics.{other}" not in loaded
+
+
 @pytest.mark.slow
 def test_a_state_of_a_metric_that_was_not_used_is_read_and_unpickled() -> None:
     state = PerKey(HistogramAUC())

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise, repeat
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.authoring import BagColumn, Bounded, Grid, grid_of, occupied_table, side_by_side
+from streammetrics.authoring import Bounded, Grid, grid_of, occupied_table, side_by_side
 from streammetrics.core import result_type
 from streammetrics.kernels.curves import (
     LabelPairs,
@@ -24,6 +25,9 @@ from streammetrics.kernels.inference.area_interval import Placements
 from streammetrics.kernels.tables.grids import Gridded
 from streammetrics.results.late_buckets import BucketPoints, Points
 from streammetrics.results.score_curve import ScoreCurve
+
+if TYPE_CHECKING:
+    from streammetrics.authoring import BagColumn
 
 
 class ExactCurve(ScoreCurve[float]):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.many import Intervals, ManyRequest
 from streammetrics.estimators.request import Arguments, IntervalRequest
-from streammetrics.kernels.curves.ordered import Ordered
-from streammetrics.kernels.inference.dirichlet_multinomial import Successes
-from streammetrics.kernels.inference.empirical_bernstein import Moments
-from streammetrics.kernels.inference.proportions import Arms
-from streammetrics.kernels.inference.quantile_ranks import rank_of
-from streammetrics.kernels.inference.t_interval import Bounds
+
+if TYPE_CHECKING:
+    from streammetrics.kernels.curves.ordered import Ordered
+    from streammetrics.kernels.inference.dirichlet_multinomial import Successes
+    from streammetrics.kernels.inference.empirical_bernstein import Moments
+    from streammetrics.kernels.inference.proportions import Arms
+    from streammetrics.kernels.inference.t_interval import Bounds
 
 R = TypeVar("R", contravariant=True)
 
@@ -62,6 +63,8 @@ class QuantileRows(NamedTuple):
 
     def values_between(self, lower: float | Fraction, upper: float | Fraction) -> Bounds:
         """The values between which a quantile is if its share is between these."""
+        from streammetrics.kernels.inference.quantile_ranks import rank_of
+
         n = self.rows.n
         first = rank_of(n, Fraction(lower)) if lower > 0 else 0
         return self.rows.values_between(first, rank_of(n, Fraction(upper)) if upper <= 1 else n + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
@@ -17,11 +17,13 @@ from streammetrics.estimators.estimator import (
     Replicates,
 )
 from streammetrics.estimators.request import Arguments, IntervalRequest
-from streammetrics.kernels.inference.dirichlet_multinomial import Successes
-from streammetrics.kernels.inference.empirical_bernstein import Moments
-from streammetrics.kernels.inference.proportions import Arms
 from streammetrics.present.view import ENTRIES, Range, View, declaration
 from streammetrics.present.views import ViewText, range_of, view_of
+
+if TYPE_CHECKING:
+    from streammetrics.kernels.inference.dirichlet_multinomial import Successes
+    from streammetrics.kernels.inference.empirical_bernstein import Moments
+    from streammetrics.kernels.inference.proportions import Arms
 
 
 @dataclass(frozen=True)

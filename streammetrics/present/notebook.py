@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, overload
 from streammetrics.core.bounded import ByValue
 from streammetrics.core.conversion import flag
 from streammetrics.core.slips import NoItems
-from streammetrics.present.row_table import RowTable, table_of_columns, text_table
-from streammetrics.present.value_columns import columns_of_parts
 from streammetrics.present.value_rows import (
     LEVEL,
     Columns,
@@ -33,6 +31,7 @@ from streammetrics.present.value_rows import (
 if TYPE_CHECKING:
     import altair
 
+    from streammetrics.present.row_table import RowTable
     from streammetrics.present.themes import Spec
     from streammetrics.present.value_rows import Frame, PandasFrame, PolarsFrame
 
@@ -69,6 +68,8 @@ class Shown(ByValue, NoItems):
 
     def _columns(self, level: float) -> Columns:
         """The columns of `to_frame`, with Python's numbers."""
+        from streammetrics.present.value_columns import columns_of_parts
+
         columns = columns_of_parts(self, checked_level(level))
         if columns is None:
             return to_columns(rows_of(self, level=level))
@@ -133,6 +134,8 @@ class Shown(ByValue, NoItems):
             return frame_of(wide_columns(self._columns(checked_level(level))), library)
         columns = None
         if type(self)._columns is Shown._columns and library_of(library) == "pandas":
+            from streammetrics.present.value_columns import columns_of_parts
+
             columns = columns_of_parts(self, checked_level(level))
         if columns is not None:
             return pandas_of_columns(columns)
@@ -212,9 +215,13 @@ class Shown(ByValue, NoItems):
         return html_page({name: self}, title=name, level=level, stars=stars, units=units)
 
     def __repr__(self) -> str:
+        from streammetrics.present.row_table import text_table
+
         return text_table(self)
 
     def __str__(self) -> str:
+        from streammetrics.present.row_table import text_table
+
         return text_table(self)
 
     def plot(self, kind: str | None = None, *, title: str = "", theme: str = "light") -> Chart:
@@ -248,6 +255,8 @@ class ShownColumns(Shown):
         return {name: column + [None] * (n - len(column)) for name, column in columns.items()}
 
     def _table(self, most: int) -> RowTable:
+        from streammetrics.present.row_table import table_of_columns
+
         return table_of_columns(type(self).__name__, self._columns(LEVEL), most)
 
     def __len__(self) -> int:

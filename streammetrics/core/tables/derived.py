@@ -7,7 +7,7 @@ computed where it is read, and only in the rows that meet the condition.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from streammetrics.core.checks import same_length
 from streammetrics.core.conversion import array_of, vector
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.expressions import Expression
 from streammetrics.core.rows import DictionaryColumn, offsets_of, ranges
 from streammetrics.core.tables.arrow_values import Lists
+
+if TYPE_CHECKING:
+    from streammetrics.core.expressions import Expression
 
 Positions: TypeAlias = "NDArray[np.intp]"
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from keyword import iskeyword
-from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from streammetrics.core.errors import InputError, argument_hint, meant, shown
-from streammetrics.core.expressions import Expression, expression_of
 from streammetrics.core.tables.derived import Written
+
+if TYPE_CHECKING:
+    from streammetrics.core.expressions import Expression
 
 Names: TypeAlias = "str | Sequence[str] | Mapping[str, str | Sequence[str]]"
 N = TypeVar("N", bound=Names)
@@ -77,6 +79,8 @@ def written_columns(
     names = {_long(name, takes): column for name, column in request.names.items()}
     columns: dict[str, Expression | str] = {}
     given = _given_columns(request)
+    if given or request.condition is not None:  # most tables need no parser
+        from streammetrics.core.expressions import expression_of
     for name, value in given.items():
         argument = _long(name, takes)
         if argument in takes and argument in names:
