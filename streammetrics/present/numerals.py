@@ -83,7 +83,7 @@ def p_value(value: float) -> str:
 def rounded_text(count: float) -> str:
     """An estimated number of units, to two digits and rounded up.
 
-    >>> about(12_345.6), about(3.2)
+    >>> rounded_text(12_345.6), rounded_text(3.2)
     ('13,000', '4')
     """
     if count < 10:

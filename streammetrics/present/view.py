@@ -170,8 +170,9 @@ class View(Mapping[str, "View"]):
     def merged_onto(self, base: View) -> View:
         """What this one says, and what `base` says beyond it.
 
-        >>> found = View(undefined="no groups").over(View(better=LOWER, undefined="no rows"))
-        >>> str(found.better), found.undefined
+        >>> base = View(better=LOWER, undefined="no rows")
+        >>> merged = View(undefined="no groups").merged_onto(base)
+        >>> str(merged.better), merged.undefined
         ('lower', 'no groups')
         """
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

@@ -242,7 +242,7 @@ class WindowGrid:
         """The windows that contain one of these panes (start_ms) and do not start below the
         retention floor, in time order.
 
-        >>> WindowGrid(20, 10).over([30], None)
+        >>> WindowGrid(20, 10).windows_over([30], None)
         (Span(start_ms=20, end_ms=40), Span(start_ms=30, end_ms=50))
         """
         starts: set[int] = set()

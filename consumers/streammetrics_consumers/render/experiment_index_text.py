@@ -162,7 +162,7 @@ def _count(n: float | None) -> str:
 def _share_of_plan(so_far: str, planned: str) -> str:
     """A number of a planned one; each may be unknown.
 
-    >>> _of("8.0", "14"), _of("8.0", ""), _of("", "14")
+    >>> _share_of_plan("8.0", "14"), _share_of_plan("8.0", ""), _share_of_plan("", "14")
     ('8.0 of 14', '8.0', 'planned 14')
     """
     if not planned:

@@ -273,7 +273,7 @@ def steps_within(steps: Steps, share: Fraction) -> Budget:
 
     >>> import numpy as np
     >>> from streammetrics.kernels.curves.steps import steps
-    >>> within(steps(np.array([2, 1, 0]), np.array([0, 1, 1])), Fraction(1, 2))
+    >>> steps_within(steps(np.array([2, 1, 0]), np.array([0, 1, 1])), Fraction(1, 2))
     Budget(at=1, left=1)
     """
     most = math.floor(share * steps.rows)

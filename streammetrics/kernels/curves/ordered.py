@@ -29,7 +29,7 @@ class Ordered:
 
     >>> values = np.array([1.0, 2.0])
     >>> found = Ordered(values, values, values, np.array([3, 1]))
-    >>> found.at(3), found.at(4)
+    >>> found.value_at(3), found.value_at(4)
     ((1.0, 1.0, 1.0), (2.0, 2.0, 2.0))
     """
 
