@@ -279,6 +279,8 @@ class FirstBlocks:
         self._first: list[Block] = []
         self._seen: set[Block] = set()
         self._known: dict[Block, dict[Key, Block]] = {}  # by window and grouping, of each key
+        # By window and grouping: the last keys, the last block then, and what was chosen of these.
+        self._choices: dict[Block, tuple[tuple[Key, ...], Block, list[tuple[Slice, Key]]]] = {}
         self._groupings: set[frozenset[str]] = set()
 
     def choose(self, state: KeyedState) -> tuple[list[tuple[Slice, Key]], bool]:
@@ -290,7 +292,8 @@ class FirstBlocks:
             return state.slices(), True
         start = self._start(state.window, names)
         blocks = self._known.setdefault(start, {})
-        for key in keys:
+        known_keys, known_last, slices = self._choices.get(start, ((), (), []))
+        for key in () if keys == known_keys else keys:
             if key not in blocks:
                 block = (*start, self._shared(slice_of(key, names), names))
                 blocks[key] = block
@@ -299,7 +302,10 @@ class FirstBlocks:
         if state.other is not None:
             self._see(rest)
         last = self._first[-1] if self._first else ()
-        return [(slice_of(k, names), k) for k in keys if blocks[k] <= last], rest <= last
+        if keys != known_keys or last != known_last:
+            slices = [(slice_of(k, names), k) for k in keys if blocks[k] <= last]
+            self._choices[start] = keys, last, slices
+        return slices, rest <= last
 
     def shows(self, row: SliceRow) -> bool:
         """Whether this row is still among the first blocks."""

@@ -11,10 +11,13 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query import reader
 from streammetrics_consumers.query.query import Query, parse_query
 from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.rows import Window
+from streammetrics_consumers.query.slices import FirstBlocks, KeyedState
 from streammetrics_consumers.render import text as module
 from streammetrics_consumers.render.style import Style
 from streammetrics_consumers.render.text import results_text, text_query
 
+from streammetrics import PerKey, Ratio
 from tests.consumers.server.asking import EXPERIMENT
 from tests.consumers.stores import event, make_store
 
@@ -66,3 +69,19 @@ def test_results_are_computed_for_the_slices_that_a_text_shows(
     text = results_text(found, query, Style(), store="clicks")
     assert f"{found.tables.left_out} more tables: narrow with --where" in text
     assert text.count("since the start") == 2
+
+
+def test_no_slice_that_others_displaced_is_chosen_of_the_next_metric() -> None:
+    first = FirstBlocks(3, each_slice=True)
+
+    def chosen(day: int, metric: str, items: str) -> list[object]:
+        states = PerKey(Ratio())
+        states.update([(0, item) for item in items], numerators=[1] * len(items))
+        window = Window(day * 86_400_000, (day + 1) * 86_400_000, "closed")
+        slices, _ = first.choose(KeyedState(window, ("item",), metric, states, None))
+        return [slice_["item"] for slice_, _ in slices]
+
+    assert chosen(1, "ctr", "ab") == ["a", "b"]
+    assert chosen(0, "ctr", "ab") == ["a", "b"]  # before those of the day after
+    assert chosen(1, "auc", "ab") == ["a"]
+    assert chosen(0, "auc", "abc") == ["a", "b", "c"]
