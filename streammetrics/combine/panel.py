@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
@@ -94,6 +94,14 @@ class Results(Shown, Mapping[K, R]):
     def get(self, key: K, /, default: R | D | None = None) -> R | D | None:
         """The result of a key, or the default."""
         return self.results[self._stored(key)] if key in self else default
+
+    def values(self) -> ValuesView[R]:
+        """All results, without a look-up of each key."""
+        return self.results.values()
+
+    def items(self) -> ItemsView[K, R]:
+        """All keys with their results, without a look-up of each."""
+        return self.results.items()
 
     def __iter__(self) -> Iterator[K]:
         return iter(self.results)
