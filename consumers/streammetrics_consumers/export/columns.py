@@ -1,6 +1,7 @@
 """The columns of exported results: those of the JSON, made flat.
 
-A row is one object of `results` or of `comparisons` in the JSON of results. An object within it has
+A row is one object of `results` or of `comparisons` in the JSON of results, or an effect of its
+`exposed`, with which units it is of (`exposed_values`). An object within it has
 a column for each of its fields, `window_start_ms` for `window.start_ms`; a mapping such as `slice`
 is one column with its JSON. So names and kinds are declared once, in `query/records.py`.
 """
@@ -26,6 +27,7 @@ Kind: TypeAlias = type[str] | type[int] | type[float] | type[bool]
 
 RESULT: Final = "result"
 COMPARISON: Final = "comparison"
+EXPOSED: Final = "exposed"
 TEXTS: Final = "text"  # the member of a record that is for display
 PATH: Final = "_"  # between the names of a path
 
@@ -60,6 +62,9 @@ def _columns() -> Iterator[ResultColumn]:
         for name, kind in RECORDS[record].fields.items():
             if name != TEXTS:
                 yield from _flat(name, kind)
+    yield ResultColumn("unit_view", str)
+    for name in ("units", "from_day", "to_day", "exposed_from_ms", "exposed_to_ms"):
+        yield ResultColumn(name, int)
 
 
 def _flat(name: str, kind: object) -> Iterator[ResultColumn]:
@@ -119,6 +124,7 @@ _KINDS: Final = MappingProxyType(dict(COLUMNS))
 KEY: Final = (
     *("generation", "experiment", "record", "window_start_ms", "window_end_ms", "slice"),
     *("metric", "view", "control_variant", "treatment_variant", "guardrail"),
+    *("unit_view", "from_day"),
 )
 _KEY_POSITIONS: Final = tuple(map(NAMES.index, KEY))
 # Whether a row has changed does not depend on when it was written.

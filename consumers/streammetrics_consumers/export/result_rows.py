@@ -11,6 +11,7 @@ from typing import Final
 from streammetrics import StateError
 from streammetrics_consumers.export.columns import (
     COMPARISON,
+    EXPOSED,
     RESULT,
     STORE,
     Origin,
@@ -19,6 +20,7 @@ from streammetrics_consumers.export.columns import (
     key_of,
     row_of,
 )
+from streammetrics_consumers.export.exposed_values import exposed_values
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.encoding import Encoder, as_bytes
 from streammetrics_consumers.query.experiment_plan import declared, experiments_of
@@ -32,8 +34,8 @@ def read_rows(
     ledger: Ledger, query: Query, part: int = 1, report: Progress = no_report
 ) -> Iterator[Row]:
     """The rows of a query, those of the slices and then those of each experiment, in the order of
-    the JSON of results: the values, then the comparisons. They are in a temporary file, so that
-    memory is bounded. The errors are those of `read_results`."""
+    the JSON of results: the values, the comparisons, then the effects on exposed units. They are in
+    a temporary file, so that memory is bounded. The errors are those of `read_results`."""
     for name in _experiments(ledger, query):
         yield from _rows_of(ledger, replace(query, experiment=name), part, report)
 
@@ -68,6 +70,8 @@ def _rows_of(ledger: Ledger, query: Query, part: int, report: Progress) -> Itera
     encoder, origin = Encoder(), Origin(*origin[:-1], query.experiment or UNNAMED)
     for finding in results.comparisons:
         yield row_of(COMPARISON, json.loads(as_bytes(encoder.text(finding))), origin)
+    if results.exposed_units is not None:
+        yield from (row_of(EXPOSED, one, origin) for one in exposed_values(results.exposed_units))
 
 
 class WrittenRows:

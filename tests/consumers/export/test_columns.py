@@ -10,6 +10,7 @@ import pytest
 from streammetrics_consumers.export.columns import (
     COLUMNS,
     COMPARISON,
+    EXPOSED,
     KEY,
     NAMES,
     RESULT,
@@ -18,6 +19,7 @@ from streammetrics_consumers.export.columns import (
     key_of,
     row_of,
 )
+from streammetrics_consumers.export.exposed_values import exposed_values
 from streammetrics_consumers.query.encoding import Encoder
 
 from tests.consumers.export.exported import row
@@ -29,11 +31,13 @@ OF_PLACE = (*PLACE._fields, "record", "variant")
 
 
 def objects() -> Iterator[tuple[str, dict[str, object]]]:
-    """Every result and comparison of many answers, as JSON has it."""
+    """Every result, comparison and effect on exposed units of many answers, as JSON has it."""
     encoder = Encoder()
     for answer in corpus().values():
         yield from ((RESULT, json.loads(encoder.text(one))) for one in answer.rows)
         yield from ((COMPARISON, json.loads(encoder.text(one))) for one in answer.comparisons)
+        shown = answer.exposed_units
+        yield from ((EXPOSED, dict(one)) for one in (exposed_values(shown) if shown else ()))
 
 
 def leaves(path: str, value: Mapping[str, object]) -> Iterator[tuple[str, object]]:
@@ -49,7 +53,7 @@ def test_a_row_has_every_value_of_its_object_and_no_other() -> None:
     records = set()
     for record, value in objects():
         cells = dict(zip(NAMES, row_of(record, value, PLACE), strict=True))
-        records.add((record, value["window"] == {"start_ms": None}))
+        records.add((record, value.get("window") == {"start_ms": None}))
         has = {n: cell for n, cell in cells.items() if cell is not None and n not in OF_PLACE}
         expected = dict(leaves("", value))
         assert has.keys() == expected.keys()
@@ -61,7 +65,7 @@ def test_a_row_has_every_value_of_its_object_and_no_other() -> None:
                 assert cell == float(str(member))
             else:
                 assert cell == member, name
-    assert {record for record, _ in records} == {RESULT, COMPARISON}
+    assert {record for record, _ in records} == {RESULT, COMPARISON, EXPOSED}
 
 
 def test_every_cell_is_of_the_kind_of_its_column() -> None:
