@@ -105,7 +105,8 @@ class ExposureClosing:
         nbytes, known_bytes = sum(row.nbytes for row in rows), self._known_bytes()
         n = nbytes // _ROW_BYTES + sum(len(events.times_ms) for events in impressions or ())
         attributed = n * _ATTRIBUTED_BYTES * len(self.config.exposed)
-        range_bytes = max(self._max_bytes // _RANGES, 1)
+        is_large = known_bytes > self._max_bytes  # then its rows are of ranges as small
+        range_bytes = max(self._max_bytes // (2 * _RANGES if is_large else _RANGES), 1)
         ranges = ranges_for(nbytes + known_bytes + attributed, range_bytes)
         readings = min(ranges_for(nbytes, self.most_pending()), ranges)
         share = known_bytes / max(known_bytes + nbytes, 1)
