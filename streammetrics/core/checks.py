@@ -72,7 +72,7 @@ def binary_labels(
     ):
         return labels
     if isinstance(labels, DictionaryColumn):
-        labels = np.array(labels.values, object)[labels.codes]
+        labels = np.array(labels.values, object)[column_codes(labels, name)]
     array: NDArray[Any] = vector(labels, name)
     kind = array.dtype.kind
     if positive is not None and positive != 1:
@@ -308,6 +308,18 @@ def _is_number(value: object) -> bool:
     if isinstance(value, np.longdouble) and value.dtype.itemsize > 8:
         return False
     return isinstance(value, float | np.bool_ | np.integer | np.floating)
+
+
+def column_codes(column: DictionaryColumn, name: str) -> NDArray[np.intp]:
+    """The codes of a column; InputError for those out of range."""
+    codes = integers(column.codes, f"{name}.codes")
+    words = codes.view(np.uint64)  # in which negative numbers are large
+    if len(words) and words.item(words.argmax()) >= len(column.values):
+        bad = np.flatnonzero(words >= len(column.values))
+        expected = f"codes from 0 to {len(column.values) - 1}, one for each value"
+        hint = "pass a DictionaryColumn(codes, values) whose codes are indices into values"
+        raise bad_rows(codes, bad, f"{name}.codes", expected, hint)
+    return codes.astype(np.intp, copy=False)
 
 
 def integers(values: ArrayLike, name: str) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import ExactAUC, Ratio
+from streammetrics import DictionaryColumn, ExactAUC, Expression, Ratio
 from streammetrics.core.checks import (
     addends,
     binary_labels,
@@ -255,6 +255,16 @@ def test_a_positive_class_may_be_named() -> None:
         made = binary_labels(values, "name", positive)
         assert made.dtype == np.uint8
         assert made.tolist() == labels, (values, positive)
+
+
+@pytest.mark.parametrize("code", [-1, 2])
+def test_codes_of_a_column_are_indices_into_its_values(code: int) -> None:
+    column = DictionaryColumn(np.array([0, code]), (0, 1))
+    for read in (binary_labels, lambda column, name: Expression(name).evaluate({name: column})):
+        with pytest.raises(
+            InputError, match=f"x.codes.1..*expected codes from 0 to 1.*got {code};"
+        ):
+            read(column, "x")
 
 
 def test_grades_are_integers_from_0_to_15_in_any_shape() -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.checks import column_codes
 from streammetrics.core.conversion import require_strings, vector
 from streammetrics.core.errors import InputError, bad_rows, shown
 from streammetrics.core.expressions.field_kinds import FieldKind
@@ -89,7 +90,7 @@ def _dictionary_operand(column: DictionaryColumn, name: str) -> Operand:
     if not len(column):
         return Operand(TextValues(np.zeros(0, np.intp), ()))
     inner = _object_operand(column.values, name)
-    codes = column.codes
+    codes = column_codes(column, name)
     null = None if inner.null is None else inner.null[codes]
     beyond = None if inner.beyond is None else inner.beyond[codes]
     values = inner.values

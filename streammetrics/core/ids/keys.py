@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.checks import integers
+from streammetrics.core.checks import column_codes, integers
 from streammetrics.core.codec import damaged
 from streammetrics.core.conversion import plain, require_strings, vector
 from streammetrics.core.errors import InputError, bad_rows, shown
@@ -151,7 +151,7 @@ def found_keys(
     """
     values: Sequence[Any]
     if isinstance(keys, DictionaryColumn) and _is_large(keys) and len(keys) >= at_least:
-        values = [*map(keys.values.__getitem__, _codes_of(keys, name).tolist())]
+        values = [*map(keys.values.__getitem__, column_codes(keys, name).tolist())]
     elif isinstance(keys, list) and len(keys) >= at_least:
         values = keys
     elif type(keys) is np.ndarray and keys.dtype.kind in "OU" and keys.size >= at_least:
@@ -213,7 +213,7 @@ def named_column(keys: DictionaryColumn, name: str, where: str) -> DictionaryCol
 
 def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
     """The same column with codes of type intp; InputError for codes out of range."""
-    whole = DictionaryColumn(_codes_of(keys, name), tuple(keys.values))
+    whole = DictionaryColumn(column_codes(keys, name), tuple(keys.values))
     # A dictionary is often larger than a batch, and an update must cost no more than the batch.
     return _used(whole) if _is_large(whole) else whole
 
@@ -221,18 +221,6 @@ def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
 def _is_large(keys: DictionaryColumn) -> bool:
     """Whether there are far more values than rows."""
     return len(keys.values) > 2 * len(keys.codes) + 8
-
-
-def _codes_of(keys: DictionaryColumn, name: str) -> NDArray[np.intp]:
-    """The codes of a column; InputError for those out of range."""
-    codes = integers(keys.codes, f"{name}.codes")
-    words = codes.view(np.uint64)  # in which negative numbers are large
-    if len(words) and words.item(words.argmax()) >= len(keys.values):
-        bad = np.flatnonzero(words >= len(keys.values))
-        expected = f"codes from 0 to {len(keys.values) - 1}, one for each value"
-        hint = "pass a DictionaryColumn(codes, values) whose codes are indices into values"
-        raise bad_rows(codes, bad, f"{name}.codes", expected, hint)
-    return codes.astype(np.intp, copy=False)
 
 
 def _integer_keys(array: NDArray[Any]) -> DictionaryColumn:
