@@ -40,7 +40,7 @@ from streammetrics_consumers.model.commit import Refused
 if TYPE_CHECKING:
     from streammetrics_consumers.config.config import Config
 
-ARROW_BYTES = 4 << 20  # of Arrow messages that are split together
+ARROW_BYTES = 8 << 20  # of Arrow messages that are split together
 NO_TIMESTAMP = np.iinfo(np.int64).max  # a record without a timestamp: no event is ahead of it
 
 

@@ -19,9 +19,13 @@ from streammetrics.core.rows import distinct
 _SPARSE: Final = 4  # times as many combinations as rows, beyond which they are not numbered
 _MORE_SUMS: Final = 2  # for each row of each grouping
 NO_SLOT: Final = -1  # of a row that does not count in a grouping
+SLOTS_OF_WORD: Final = 64
 MOST: Final = 1 << 8  # groupings, whose sums of 2**53 units stay within an int64
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+# The set of slots of each of n rows or units: bit s % 64 of word s // 64 is set where slot s is in
+# it; [words, n].
+Members: TypeAlias = "NDArray[np.uint64]"
 
 
 class Grouping(NamedTuple):
@@ -171,6 +175,22 @@ class ManySlots:
     def counts(self) -> Integers:
         """How many rows count in each present slot."""
         return self._added(None, 0)
+
+    def members(self, width: int) -> Members:
+        """The slots of each row, all below `width`; without cells."""
+        plan = self._plan()
+        slots = np.repeat(plan.slots, np.diff(plan.firsts, append=len(plan.members)))
+        words, bits = np.divmod(slots, SLOTS_OF_WORD)
+        n = sum(m for _, m in plan.blocks)
+        by_combination = np.zeros((-(-width // SLOTS_OF_WORD), n), np.uint64)
+        np.bitwise_or.at(
+            by_combination, (words, plan.members), np.uint64(1) << bits.astype(np.uint64)
+        )
+        members, first = np.zeros((len(by_combination), len(self)), np.uint64), 0
+        for codes, m in plan.blocks:
+            members |= by_combination[:, first : first + m][:, codes]
+            first += m
+        return members
 
     def _added(self, values: Floats | None, exponent: int) -> Integers:
         plan, size = self._plan(), self.size

@@ -11,14 +11,14 @@ from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.ids.unit_hashes import Words
-from streammetrics.core.parts.many_slots import AnySlots, ManySlots
+from streammetrics.core.parts.many_slots import SLOTS_OF_WORD, AnySlots, ManySlots
 from streammetrics.core.parts.part import Column, Part, Slots
-from streammetrics.core.rows import distinct, ranges, sorted_distinct
+from streammetrics.core.parts.shared_units import FEW, SharedUnits
+from streammetrics.core.rows import ranges, sorted_distinct
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
 
-_FEW: Final = 1 << 15  # hashes that may be pending, however few are settled
 _LONG: Final = 32  # hashes of a set, on average, from which sets are sorted one by one
 
 
@@ -26,8 +26,9 @@ class UnitsColumn(Column):
     """For each slot the set of hashes that lie under the threshold.
 
     `slots` and `hashes` are settled: ascending by slot and then by hash, each once. `pending` is
-    not. Past `max_units` a slot is `over` and holds none: the number of different hashes alone
-    decides that, so the order of rows and merges does not matter.
+    not, and so are those of `shared`, of rows that count in many slots. Past `max_units` a slot is
+    `over` and holds none: the number of different hashes alone decides that, so the order of rows
+    and merges does not matter.
     """
 
     def __init__(self, last: int, max_units: int | None, width: int) -> None:
@@ -37,6 +38,7 @@ class UnitsColumn(Column):
         self.over = np.zeros(width, np.bool_)
         self.pending: list[tuple[Slots, Words]] = []
         self.n_pending = 0
+        self.shared = SharedUnits()
 
     @property
     def total_count(self) -> int:
@@ -45,38 +47,27 @@ class UnitsColumn(Column):
     @property
     def nbytes(self) -> int:
         waiting = sum(slots.nbytes + hashes.nbytes for slots, hashes in self.pending)
+        waiting += self.shared.nbytes
         return self.slots.nbytes + self.hashes.nbytes + self.over.nbytes + waiting
 
     def add(self, hashes: Words, slots: AnySlots | None = None) -> None:
         """Add hashes [n] to the sets of their slots, or all to that of slot 0."""
-        if isinstance(slots, ManySlots):
-            self._add_to_many(hashes, slots)
-            return
         if self.last < np.iinfo(np.uint64).max:
             rows = np.flatnonzero(hashes <= self.last)
             hashes, slots = hashes[rows], None if slots is None else slots[rows]
         if slots is None:
             unique_hashes = sorted_distinct(hashes)
             self._append(np.zeros(len(unique_hashes), np.intp), unique_hashes)
-        else:
+        elif not isinstance(slots, ManySlots):
             self._append(*_distinct_pairs(slots, hashes))
-
-    def _add_to_many(self, hashes: Words, slots: ManySlots) -> None:
-        """Add hashes [n] to the sets of all slots of their rows: they are sorted once."""
-        unique_hashes, units = np.unique(hashes, return_inverse=True)
-        n_kept = int(np.searchsorted(unique_hashes, self.last, side="right"))
-        rows_kept = units < n_kept if n_kept < len(unique_hashes) else None
-        for rows, row_slots in slots.each():
-            row_units = units if rows is None else units[rows]
-            if rows_kept is not None:
-                is_kept = rows_kept if rows is None else rows_kept[rows]
-                row_units, row_slots = row_units[is_kept], row_slots[is_kept]
-            if len(row_slots):
-                first = row_slots.min()
-                pairs = (row_slots - first) * n_kept + row_units
-                present, _ = distinct(pairs, int(row_slots.max() - first + 1) * n_kept)
-                new_slots, new_units = np.divmod(present, n_kept)
-                self._append(new_slots + first, unique_hashes[new_units])
+        elif slots.cells is None and self.width <= SLOTS_OF_WORD * len(slots.groupings):
+            self.shared.add(hashes, slots.members(self.width))
+            if self.max_units is not None and self.shared.n > max(FEW, self.max_units):
+                self.settle()
+        else:
+            for members, member_slots in slots.each():
+                member_hashes = hashes if members is None else hashes[members]
+                self._append(*_distinct_pairs(member_slots, member_hashes))
 
     def units_of_slot(self, slot: int = 0) -> Words | None:
         """One set, ascending; None if it is past `max_units`."""
@@ -88,6 +79,12 @@ class UnitsColumn(Column):
 
     def settle(self) -> None:
         """Add the pending hashes to the rest, and clear the slots that are past `max_units`."""
+        if self.shared.n:
+            pairs, self.shared = self.shared.pairs(), SharedUnits()
+            if len(self.hashes):
+                self.pending.append(pairs)
+            else:
+                self.slots, self.hashes = pairs
         if self.pending:
             slots = np.concatenate([self.slots, *(new_slots for new_slots, _ in self.pending)])
             hashes = np.concatenate([self.hashes, *(new_hashes for _, new_hashes in self.pending)])
@@ -144,7 +141,7 @@ class UnitsColumn(Column):
     def _append(self, slots: Slots, hashes: Words) -> None:
         self.pending.append((slots, hashes))
         self.n_pending += len(slots)
-        if self.n_pending > max(_FEW, len(self.hashes)):
+        if self.n_pending > max(FEW, len(self.hashes)):
             self.settle()
 
 

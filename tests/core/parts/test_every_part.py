@@ -379,7 +379,7 @@ KINDS: dict[str, Kind] = {
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every buffer so small that few rows fill it."""
     for module, name, size in (
-        *((counts, "_FEW_PENDING", 10), (unit_set, "_FEW", 4), (record_set, "_FEW", 5)),
+        *((counts, "_FEW_PENDING", 10), (unit_set, "FEW", 4), (record_set, "_FEW", 5)),
         *((record_set, "_BATCHES", 3), (least_times, "_MANY", 2)),
         *((tiers, "BUFFERED", 20), (tiers, "FAN", 3)),
         *((sorted_run, "_CHUNK", 9), (sorted_run, "_RANGE", 13), (bag_keys, "_CHUNK", 7)),

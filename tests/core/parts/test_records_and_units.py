@@ -24,7 +24,7 @@ from streammetrics.core.parts.record_table import (
     write_field,
 )
 from streammetrics.core.parts.score_bits import are_codes, codes_of, integers_of, scores_of
-from streammetrics.core.parts.unit_set import _FEW, UnitsColumn
+from streammetrics.core.parts.unit_set import FEW, UnitsColumn
 from streammetrics.core.rows import DictionaryColumn
 
 KINDS = ("float32", "key")
@@ -146,16 +146,16 @@ def test_bytes_of_records_lead_back_and_damage_is_refused() -> None:
 
 def test_hashes_wait_until_they_are_worth_a_sort_and_are_counted_in_memory() -> None:
     column = UnitsColumn((1 << 64) - 1, None, 1)
-    column.add(np.arange(_FEW, dtype=np.uint64))
-    assert (len(column.hashes), column.n_pending) == (0, _FEW)
+    column.add(np.arange(FEW, dtype=np.uint64))
+    assert (len(column.hashes), column.n_pending) == (0, FEW)
     waiting = column.nbytes
     column.add(np.array([1 << 40], np.uint64))
-    assert (len(column.hashes), column.n_pending) == (_FEW + 1, 0)
-    assert 16 * _FEW <= waiting <= column.nbytes
-    column.add(np.arange(_FEW, dtype=np.uint64))
-    assert column.n_pending == _FEW, "as many as are settled may wait"
+    assert (len(column.hashes), column.n_pending) == (FEW + 1, 0)
+    assert 16 * FEW <= waiting <= column.nbytes
+    column.add(np.arange(FEW, dtype=np.uint64))
+    assert column.n_pending == FEW, "as many as are settled may wait"
     found = column.units_of_slot()
-    assert found is not None and found.tolist() == [*range(_FEW), 1 << 40]
+    assert found is not None and found.tolist() == [*range(FEW), 1 << 40]
 
 
 def test_a_set_past_its_limit_is_dropped_for_good() -> None:
