@@ -47,10 +47,10 @@ fast-below: .venv/.dev
 	$(FAST) tests $(ABOVE:%=--ignore=%) $(ARGS) || [ $$? -eq 5 ]
 
 test: .venv/.dev  ## all tests except those below, and doctests; a skip says why, and how to enable the test
-	$(PYTEST) -n 3 -m "not docs and not faults and not wheel and not model" $(DOCTESTS) tests $(ARGS)
+	$(PYTEST) -n 4 -m "not docs and not faults and not wheel and not model" $(DOCTESTS) tests $(ARGS)
 
 test-docs: .venv/.dev  ## run the code of the site's pages, the notebooks and the newcomers' scripts, and build the site
-	$(PYTEST) -n 3 -m docs tests/test_site.py tests/test_notebooks.py tests/newcomer $(ARGS)
+	$(PYTEST) -n 3 -m docs tests/newcomer tests/test_site.py tests/test_notebooks.py $(ARGS)
 
 test-faults: .venv/.dev  ## tests that kill, stall and cut off the broker, the stores and workers
 	$(PYTEST) -n 3 -m faults tests/consumers

@@ -31,7 +31,13 @@ def shown(cells: list[Any]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.docs
-@each_notebook
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=pytest.mark.xdist_group(f"notebook {path.stem}"))
+        for path in NOTEBOOKS
+    ],
+)
 def test_a_notebook_runs_and_its_stored_outputs_are_those_of_a_new_kernel(path: Path) -> None:
     pytest.importorskip("nbclient")
     from docs.notebooks import executed

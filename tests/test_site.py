@@ -49,9 +49,13 @@ def ran(page: Path, folder: Path) -> None:
     python = ROOT / ".cache" / environment / "bin" / "python" if environment else sys.executable
     if not Path(python).exists():
         absent(environment, f".cache/{environment} is not there")
+    more = {
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'consumers'}",
+        "NUMBA_DISABLE_JIT": "1",  # half a minute for the ten lists of a page: tests/peers compiles
+    }
     done = subprocess.run(
-        [python, site_blocks.__file__, page], cwd=folder, capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'consumers'}"},
+        [python, site_blocks.__file__, page],
+        cwd=folder, capture_output=True, text=True, env={**os.environ, **more},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -66,7 +70,14 @@ def test_each_block_of_a_page_is_of_a_kind_that_a_test_runs(page: Path) -> None:
 
 
 @pytest.mark.docs
-@pytest.mark.parametrize("page", sorted({*PAGES} - {ON_KAFKA, BROKER}), ids=NAMES.get)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=name, marks=pytest.mark.xdist_group(f"page {name}"))
+        for page, name in sorted(NAMES.items())
+        if page not in (ON_KAFKA, BROKER)
+    ],
+)
 def test_the_blocks_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     ran(page, tmp_path)
 

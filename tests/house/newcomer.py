@@ -120,7 +120,7 @@ class Clone:
         paths = os.pathsep.join([str(self.folder), str(self.folder / "consumers")])
         quiet = {
             "PYTHONPATH": paths,
-            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONDONTWRITEBYTECODE": "",  # the next command reads what this one compiles
             "MAKEFLAGS": "",
             "PYTEST_ADDOPTS": "",
         }

@@ -15,7 +15,7 @@ from tests.house.newcomer import Addition, Clone, Refused, added, commands_of, i
 from tests.newcomer.additions import ADDITIONS
 from tests.requirements import ROOT
 
-pytestmark = pytest.mark.docs
+pytestmark = [pytest.mark.docs, pytest.mark.xdist_group("contributing")]  # the first, as it is long
 
 # What the commands write, of each addition; with what is written by hand it is all that changes.
 # The goals are 5 files for a metric and 4 for a config key.

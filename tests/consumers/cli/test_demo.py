@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
+from contextlib import chdir, redirect_stdout
 from functools import partial
+from io import StringIO
 from itertools import count
 from pathlib import Path
 
@@ -31,6 +34,15 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def demo(*words: str) -> int:
     return main(["demo", *words])
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of a demonstration of 20,000 events, and what it printed. Only to be copied."""
+    folder, out = tmp_path_factory.mktemp("small"), StringIO()
+    with chdir(folder), redirect_stdout(out):
+        assert demo("--once", "--events", "20000") == 0
+    return folder, out.getvalue()
 
 
 def test_it_prints_three_experiments_the_true_differences_and_what_they_recommend(
@@ -62,10 +74,13 @@ def test_it_prints_three_experiments_the_true_differences_and_what_they_recommen
 
 
 def test_it_prints_the_same_on_any_machine_and_can_be_run_again(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    small: tuple[Path, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert demo("--once", "--events", "20000") == 0
-    out = capsys.readouterr().out
+    folder, out = small
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     # A slow machine: two seconds pass between any two readings of its clock.
     slow = partial(service.run, monotonic=count(0, 2.0).__next__)
     monkeypatch.setattr(service, "run", slow)
@@ -79,9 +94,8 @@ def test_it_prints_the_same_on_any_machine_and_can_be_run_again(
     assert Path(".demo/demo.toml").read_text(encoding="utf-8") == EXPERIMENTS_CONFIG
 
 
-def test_it_shows_every_metric_of_its_config(capsys: pytest.CaptureFixture[str]) -> None:
-    assert demo("--once", "--events", "20000") == 0
-    table = capsys.readouterr().out.partition("experiment ranker")[0]
+def test_it_shows_every_metric_of_its_config(small: tuple[Path, str]) -> None:
+    table = small[1].partition("experiment ranker")[0]
     rows = [re.split(r"  +", line.strip()) for line in table.splitlines()]
     start = rows.index(["metric", "value", "exact within", "95 % CI"])
     shown = {row[0]: row for row in rows[start + 1 : rows.index(["counts", "all rows"]) - 1]}

@@ -53,6 +53,7 @@ from tests.consumers.exposed_stream import (
 from tests.consumers.memory_run import Clock, worker_of
 from tests.consumers.memory_source import MemorySource
 from tests.consumers.stores import stored
+from tests.depth import tries
 
 RANKER_ALONE = exposed_config(rest=RANKER)
 DEDUP = '[dedup]\nevent_id = "event_id"\nkeyed = true\n'
@@ -85,7 +86,7 @@ def require_equal(ledger: Ledger, of: Config, events: Stream) -> None:
 
 @pytest.mark.parametrize("window_s", [None, 3 * 86_400])
 @pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 9))]
+    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, tries(4, 9)))]
 )
 def test_a_ledger_holds_what_a_fold_over_all_events_gives(
     ledger: Ledger, seed: int, window_s: int | None, tmp_path: Path

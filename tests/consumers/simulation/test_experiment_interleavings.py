@@ -36,7 +36,7 @@ from tests.consumers.simulation.upsets import (
 from tests.depth import tries
 
 pytestmark = pytest.mark.slow
-SEEDS = tries(12, 500)
+SEEDS = tries(8, 500)
 FEW = 4  # seeds, in which each mistake is found
 Break = Callable[[pytest.MonkeyPatch], None]
 

@@ -65,7 +65,7 @@ from tests.consumers.simulation.upsets import Upset, commit_into_another_store, 
 from tests.depth import tries
 
 pytestmark = pytest.mark.slow
-SEEDS = tries(30, 500)
+SEEDS = tries(24, 500)
 FEW = 8  # seeds, in which each mistake is found
 Break = Callable[[pytest.MonkeyPatch], None]
 
@@ -440,22 +440,22 @@ BROKEN: Sequence[Case] = (  # the last is a seed that finds it, or one shortly b
     (blind, Exposed, back_after_all_was_read, 0),
     (any_store, Exposed, commit_into_another_store, 0),
     (closed_by_the_former_config, Exposed, closed_after_a_deployment, 0),
-    (fastest_partition, Exposed, None, 0),
-    (closed_all_the_same, PassedOver, closed_over_records_in_hand, 0),
-    (refused_although_open, PassedOver, closing_that_was_lost, 0),
+    (fastest_partition, Exposed, None, 1),
+    (closed_all_the_same, PassedOver, closed_over_records_in_hand, 2),
+    (refused_although_open, PassedOver, closing_that_was_lost, 1),
     (late_ones_accepted, Exposed, None, 0),
     (two_closings, Exposed, handed_over, 0),
-    (rows_as_they_are, Exposed, handed_over, 0),
+    (rows_as_they_are, Exposed, handed_over, 2),
     (closed_although_logs_went_back, Exposed, back_while_closing, 0),
-    (known_in_two_readings, Exposed, handed_over, 0),
+    (known_in_two_readings, Exposed, handed_over, 1),
     (uncounted_deletes, Exposed, merged_after_a_closing, 0),
     (retried_twice, Exposed, retried_after_a_while, 0),
     (two_retries, Exposed, retried_after_a_while, 0),
-    (retried_although_closed, Exposed, retried_after_a_while, 0),
+    (retried_although_closed, Exposed, retried_after_a_while, 6),
     (exposed_after, Exposed, None, 0),
     (last_exposure, Exposed, None, 0),
     (known_from_the_next_closing_on, Exposed, None, 0),
-    (exposures_of_others_dropped, Exposed, closed_after_a_deployment, 0),
+    (exposures_of_others_dropped, Exposed, closed_after_a_deployment, 3),
     (exposures_of_the_ended_dropped, Exposed, merged_after_a_closing, 0),
 )
 

@@ -30,10 +30,14 @@ _BROWSERS: list[Browser] = []
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests of pages share the worker that has the browser, whose start costs a second."""
+    """The tests of pages share a browser, whose start costs a second; those of experiments, which
+    take half of the time, another one."""
     for item in items:
         if item.path.parent == FOLDER:
-            item.add_marker(pytest.mark.xdist_group("page"))
+            is_of_experiments = item.path.stem.startswith("test_exp")
+            item.add_marker(
+                pytest.mark.xdist_group("experiment pages" if is_of_experiments else "page")
+            )
 
 
 # Not of the run: Playwright keeps an event loop in this thread while it is open, and other tests

@@ -21,7 +21,7 @@ from tests.consumers.server.page.experiment_rows import (
     parameters,
 )
 from tests.consumers.server.page.seen import Seen
-from tests.consumers.server.page.test_accessibility import ALL_DRAWN, violations
+from tests.consumers.server.page.test_accessibility import ALL_DRAWN, LOOKS, violations
 from tests.consumers.server.page.test_verdicts import ALONE, COLOUR
 from tests.patience import LIMIT_S
 
@@ -218,10 +218,10 @@ def test_neither_the_index_nor_the_page_of_one_breaks_a_rule_of_accessibility(
     found = []
     for query in ("?unfold=ended,archived", "?experiment=checkout", "?search=nowhere"):
         seen.go(url + query).until("ready")
-        for width, themes in ((1280, ("light", "dark")), (390, ("light",))):
+        for width, looks in LOOKS:
             seen.page.set_viewport_size({"width": width, "height": 900})
             seen.page.evaluate(ALL_DRAWN)
-            found += violations(seen, f"{query}, {width} pixels", themes)
+            found += violations(seen, f"{query}, {width} pixels", looks)
     assert found == []
 
 

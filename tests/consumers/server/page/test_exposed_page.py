@@ -14,7 +14,7 @@ from tests import exposed_scenes
 from tests.consumers.server.page.experiment_rows import changed
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
-from tests.consumers.server.page.test_accessibility import ALL_DRAWN, violations
+from tests.consumers.server.page.test_accessibility import ALL_DRAWN, LOOKS, violations
 from tests.consumers.server.page.test_verdicts import ALONE
 from tests.patience import LIMIT_S
 
@@ -146,10 +146,10 @@ def test_no_page_of_exposed_units_breaks_a_rule_of_accessibility(
     found = []
     for query in ("?experiment=checkout", "?experiment=reminder", "?experiment=banner", ""):
         seen.go(exposed + query).until("ready")
-        for width, themes in ((1280, ("light", "dark")), (390, ("light",)), (2560, ("dark",))):
+        for width, looks in (*LOOKS, (2560, ())):
             seen.page.set_viewport_size({"width": width, "height": 900})
             seen.page.evaluate(ALL_DRAWN)
-            found += violations(seen, f"{query}, {width} pixels", themes)
+            found += violations(seen, f"{query}, {width} pixels", looks)
             over = seen.page.evaluate("document.documentElement.scrollWidth - innerWidth")
             assert over <= 0, (query, width)
     assert found == []
