@@ -292,10 +292,10 @@ def _variant_counts(
     return {name: result for name, result in arms.items() if name in variants}
 
 
-def with_days(found: SampleRatioFound, by_day: float) -> SampleRatioFound:
+def with_days(ratio: SampleRatioFound, by_day: float) -> SampleRatioFound:
     """The sample ratio with the e-value of the days beside that of the total: the mean of both."""
-    log_mean = log_sum(((found.log_e, 0.5), (by_day, 0.5)))
-    return replace(found, log_e=log_mean, by_day=by_day)
+    log_mean = log_sum(((ratio.log_e, 0.5), (by_day, 0.5)))
+    return replace(ratio, log_e=log_mean, by_day=by_day)
 
 
 def first_seen(arms: Mapping[str, UnitsResult], before: Words) -> tuple[dict[str, int], Words]:

@@ -268,12 +268,12 @@ class ConfidenceSequence:
             gated=True, reason=f"too few rows: {arm.precision.n}" if arm.precision.n else "no rows"
         )
 
-    def _growing(self, found: Evidence) -> Anytime:
+    def _growing(self, evidence: Evidence) -> Anytime:
         u, error, df, effect = (
-            found.lift_information,
-            found.std_error,
-            found.df,
-            found.effect_size,
+            evidence.lift_information,
+            evidence.std_error,
+            evidence.df,
+            evidence.effect_size,
         )
         reach = as_t(growing_multiplier(u, self.alpha), df) * error
         if not reach < math.inf:
@@ -281,9 +281,14 @@ class ConfidenceSequence:
         log_e = growing_log_e(gaussianised(effect / error, df), u, self.alpha)
         return Anytime(effect - reach, effect + reach, log_e)
 
-    def _asymptotic(self, found: Evidence, v_opt: float) -> Anytime:
-        v, rho = found.information, tuned(v_opt, self.alpha)
-        error, df, effect, off = found.std_error, found.df, found.effect_size, found.resolution
+    def _asymptotic(self, evidence: Evidence, v_opt: float) -> Anytime:
+        v, rho = evidence.information, tuned(v_opt, self.alpha)
+        error, df, effect, off = (
+            evidence.std_error,
+            evidence.df,
+            evidence.effect_size,
+            evidence.resolution,
+        )
         surely = math.copysign(max(0.0, abs(effect) - off), effect)
         z = gaussianised(surely / error, df)
         reach = as_t(multiplier(v, rho, self.alpha), df) * error
@@ -291,10 +296,10 @@ class ConfidenceSequence:
             return Anytime(gated=True, reason=_FAR.format(v, v_opt))
         return Anytime(effect - reach - off, effect + reach + off, log_e(z, v, rho))
 
-    def _bounded(self, found: Evidence, v_opt: float) -> Anytime:
-        if found.moments is None:
+    def _bounded(self, evidence: Evidence, v_opt: float) -> Anytime:
+        if evidence.moments is None:
             return Anytime(reason="the comparison has no moments of values in [0, 1]")
-        control, treatment = found.moments
+        control, treatment = evidence.moments
         settings = (control, treatment, self.reference, v_opt, self.alpha)
         low, high = empirical_bernstein.difference(*settings)
         return Anytime(low, high, empirical_bernstein.log_e(*settings))
@@ -312,43 +317,47 @@ def _evidence_of(comparison: object) -> Evidence:
     )
 
 
-def not_ready(found: Evidence, min_count: int | None) -> Anytime | None:
+def not_ready(evidence: Evidence, min_count: int | None) -> Anytime | None:
     """Why there is no asymptotic interval yet: undefined, or before the burn-in; None if ready.
     min_count: None for that of the kind."""
-    error, df = found.std_error, found.df
-    is_known = found.quantiles is not None or (0 < error < math.inf and df > 0)
-    if not (math.isfinite(found.effect_size) and is_known):
-        why = found.reason or found.no_sequence or "the effect or its standard error is undefined"
+    error, df = evidence.std_error, evidence.df
+    is_known = evidence.quantiles is not None or (0 < error < math.inf and df > 0)
+    if not (math.isfinite(evidence.effect_size) and is_known):
+        why = (
+            evidence.reason
+            or evidence.no_sequence
+            or "the effect or its standard error is undefined"
+        )
         return Anytime(gated=True, reason=why)
-    if found.groups is not None and found.groups < GROUPS:
-        why = f"an arm has too few groups of users: {found.groups}, needs {GROUPS}"
+    if evidence.groups is not None and evidence.groups < GROUPS:
+        why = f"an arm has too few groups of users: {evidence.groups}, needs {GROUPS}"
         return Anytime(gated=True, reason=why)
     need = min_count
     if need is None:
-        need = ENOUGH[found.kind].need if found.kind else _LEAST
-    if found.least_count < need and found.shortage is not None:
-        return Anytime(gated=True, reason=found.shortage.reason(need))
-    if found.least_count < need:
-        effective = "" if found.groups is None else "effective "
+        need = ENOUGH[evidence.kind].need if evidence.kind else _LEAST
+    if evidence.least_count < need and evidence.shortage is not None:
+        return Anytime(gated=True, reason=evidence.shortage.reason(need))
+    if evidence.least_count < need:
+        effective = "" if evidence.groups is None else "effective "
         counted = "low a burn-in count"
-        if found.kind:
-            counted = f"few {effective}{ENOUGH[found.kind].few}"
-        why = f"an arm has too {counted}: {found.least_count}, needs {need}"
+        if evidence.kind:
+            counted = f"few {effective}{ENOUGH[evidence.kind].few}"
+        why = f"an arm has too {counted}: {evidence.least_count}, needs {need}"
         return Anytime(gated=True, reason=why)
-    return Anytime(gated=True, reason=found.no_sequence) if found.no_sequence else None
+    return Anytime(gated=True, reason=evidence.no_sequence) if evidence.no_sequence else None
 
 
 def _missing(
-    found: Evidence, v_opt: float | None, horizon: Horizon | None, min_count: int | None
+    evidence: Evidence, v_opt: float | None, horizon: Horizon | None, min_count: int | None
 ) -> Anytime | None:
     """Why there is no interval, or not yet; None if there is one."""
     if horizon is not None:
-        why = horizon.lack(found.kind)
+        why = horizon.lack(evidence.kind)
     elif v_opt is None:
         why = UNDECLARED
     else:
-        why = _OF_ROWS if found.quantiles is not None else ""
-    return Anytime(reason=why) if why else not_ready(found, min_count)
+        why = _OF_ROWS if evidence.quantiles is not None else ""
+    return Anytime(reason=why) if why else not_ready(evidence, min_count)
 
 
 def _tuning(v_opt: float | None, horizon: Horizon | None) -> float:

@@ -23,23 +23,23 @@ PRIOR: Final = 100.0  # the weight of the prior, in events
 _SEVERAL: Final = "users may have several lists, for which only equal shares can be tested"
 
 
-def reading_of_events(found: Evidence, alpha: float, prior: float = PRIOR) -> Anytime:
+def reading_of_events(evidence: Evidence, alpha: float, prior: float = PRIOR) -> Anytime:
     """The interval of the treatment's rate divided by the control's, and the evidence."""
-    if found.successes is None:
+    if evidence.successes is None:
         hint = "compare rates of independent rows in an Experiment"
         return Anytime(reason=f"no events with planned shares: {hint}")
-    log_e = log_e_of_successes(found.successes, prior)
-    if found.groups is not None:
+    log_e = log_e_of_successes(evidence.successes, prior)
+    if evidence.groups is not None:
         return Anytime(log_e=log_e, reason=_SEVERAL)
-    return Anytime(*relative_rates(found.successes, alpha, prior), log_e)
+    return Anytime(*relative_rates(evidence.successes, alpha, prior), log_e)
 
 
-def evidence_of_events(found: Evidence, prior: float) -> float:
+def evidence_of_events(evidence: Evidence, prior: float) -> float:
     """The evidence of the events alone, which needs no burn-in, of a rate of independent rows
     with planned shares; 0 for others."""
-    if found.successes is None or found.kind != "rate" or found.groups is not None:
+    if evidence.successes is None or evidence.kind != "rate" or evidence.groups is not None:
         return 0.0
-    return log_e_of_successes(found.successes, prior)
+    return log_e_of_successes(evidence.successes, prior)
 
 
 def anytime_of_quantiles(arms: QuantileArms, horizon: Horizon, alpha: float) -> Anytime:

@@ -298,20 +298,24 @@ class Experiment:
             yield replace(contrast, rows_per_unit=rows)
 
     def _rows_per_unit(
-        self, found: Contrast, counted: Found, sizes: Mapping[str, int], dropped: UnitsResult | None
+        self,
+        contrast: Contrast,
+        counted: Found,
+        sizes: Mapping[str, int],
+        dropped: UnitsResult | None,
     ) -> RowsPerUnit | None:
         """The rows of a unit in both arms; None if units are not counted."""
         arms = {}
         for epoch in self.plan.ordered(self.states):
             pair = []
-            for variant in (self.plan.control, found.treatment_variant):
-                state = self._state(epoch, variant, found.metric, dropped)
+            for variant in (self.plan.control, contrast.treatment_variant):
+                state = self._state(epoch, variant, contrast.metric, dropped)
                 units = counted.get(epoch, {}).get(variant)
                 if state is not None and units is not None:
                     pair.append(arm_of_units(state, units))
             if len(pair) == 2:
                 arms[epoch] = pair[0], pair[1]
-        return rows_per_unit(arms, sizes, found.horizon) if arms else None
+        return rows_per_unit(arms, sizes, contrast.horizon) if arms else None
 
     def _decides(self, metric: str, view: str) -> bool:
         """Whether the plan decides by this view."""

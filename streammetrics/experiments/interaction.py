@@ -282,21 +282,21 @@ def _arms_and_epochs(
     return codes, epochs
 
 
-def _too_few(asked: Interaction, found: FourCells) -> str:
+def _too_few(asked: Interaction, cells: FourCells) -> str:
     """What a person can do about it."""
-    cell = found.few
+    cell = cells.few
     if cell is None:
         return "the four cells have no finite variance above 0"
     arm = (asked.control, asked.treatment)[cell // 2]
     other = (asked.other_control, asked.other_arm)[cell % 2]
     where = f"in both {asked.experiment} {arm} and {asked.other} {other}"
-    units, number = found.units[cell], found.numbers[cell]
+    units, number = cells.units[cell], cells.numbers[cell]
     if not units:
         return f"no sampled unit is {where}"
     shares = units / UNITS, number / NEEDED
     count = f"{units} units, needs {UNITS}"
     if shares[1] < shares[0]:
-        what = "{:g} expected events, or rows without one" if found.is_share else _SKEWNESS
+        what = "{:g} expected events, or rows without one" if cells.is_share else _SKEWNESS
         count = f"{what.format(tenths(number))}, needs {NEEDED:g}"
     more = rounded_text(units * (1.0 / min(shares) - 1.0)) if min(shares) > 0 else ""
     return f"{f'at least {more} ' * bool(more)}more sampled units {where}: {count}"

@@ -16,15 +16,15 @@ DISTRUSTED: Final = "Not trustworthy: "
 _LARGE_E: Final = 1e6  # above it the exact e-value does not matter
 
 
-def notes_of(found: Outcome) -> list[str]:
+def notes_of(outcome: Outcome) -> list[str]:
     """Sentences on the sample ratio, units of several variants, epochs left out, guardrails that do
     not fit or have no direction, exposed units, independent rows, covariates and horizons."""
-    plan, contrasts, srm = found.plan, found.contrasts, found.srm
-    notes, mixed = [*found.same_rows], found.contamination
+    plan, contrasts, srm = outcome.plan, outcome.contrasts, outcome.srm
+    notes, mixed = [*outcome.same_rows], outcome.contamination
     if srm.reason:
         notes.append(f"The sample ratio is not checked: {srm.reason}.")
     elif srm.blocks:
-        notes.append(why_distrusted(plan, srm, found.in_several))
+        notes.append(why_distrusted(plan, srm, outcome.in_several))
     elif srm.alarm:
         notes.append(
             "Units are not split between the variants as planned "
@@ -47,8 +47,8 @@ def notes_of(found: Outcome) -> list[str]:
             "Epochs left out of a comparison, because an arm has too little data or no finite "
             f"estimate in them: {names}."
         )
-    notes += found.not_watched
-    notes += _exposed_unit_notes(found)
+    notes += outcome.not_watched
+    notes += _exposed_unit_notes(outcome)
     undirected = dict.fromkeys(
         contrast.watched
         for contrast in contrasts
@@ -93,19 +93,21 @@ def notes_of(found: Outcome) -> list[str]:
     return notes
 
 
-def _exposed_unit_notes(found: Outcome) -> list[str]:
+def _exposed_unit_notes(outcome: Outcome) -> list[str]:
     """Of which exposed units the means and rates of units are, and what that leaves open."""
-    names = dict.fromkeys(contrast.watched for contrast in found.contrasts if contrast.counts_units)
-    if not names or found.plan.unit_view == "seen":
+    names = dict.fromkeys(
+        contrast.watched for contrast in outcome.contrasts if contrast.counts_units
+    )
+    if not names or outcome.plan.unit_view == "seen":
         return []
-    if found.plan.unit_view == "closed":
+    if outcome.plan.unit_view == "closed":
         return [
             f"{joined(names)}: of the units whose window after the exposure is over, each with its "
             "final value; units that were exposed later are not compared yet."
         ]
     rails = any(
         contrast.safeguard is not None and contrast.safeguard.margin > 0
-        for contrast in found.contrasts
+        for contrast in outcome.contrasts
         if contrast.so_far
     )
     return [

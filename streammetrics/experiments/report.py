@@ -189,38 +189,38 @@ RATIO: Final = "(sample ratio)"
 BY_DAY: Final = "(sample ratio by day)"
 
 
-def ratio_alphas(found: SampleRatioFound) -> dict[str, float]:
+def ratio_alphas(ratio: SampleRatioFound) -> dict[str, float]:
     """The names of its readings, with the probability of a false alarm."""
-    return {_ratio_name(RATIO, found): 1.0 / ALARM, _ratio_name(BY_DAY, found): 1.0 / ALARM}
+    return {_ratio_name(RATIO, ratio): 1.0 / ALARM, _ratio_name(BY_DAY, ratio): 1.0 / ALARM}
 
 
 def ratio_readings(
-    found: SampleRatioFound, last: Mapping[str, Anytime]
+    ratio: SampleRatioFound, last: Mapping[str, Anytime]
 ) -> Iterator[tuple[str, Anytime]]:
     """What a look stores; last: the readings of the look before."""
-    if found.reason:
+    if ratio.reason:
         return
-    before = last.get(_ratio_name(BY_DAY, found))
-    now = _with_days(found, before)
-    yield _ratio_name(RATIO, found), Anytime(log_e=now.log_e)
+    before = last.get(_ratio_name(BY_DAY, ratio))
+    now = _with_days(ratio, before)
+    yield _ratio_name(RATIO, ratio), Anytime(log_e=now.log_e)
     if now.by_day is not None:
-        yield _ratio_name(BY_DAY, found), Anytime(log_e=now.by_day)
+        yield _ratio_name(BY_DAY, ratio), Anytime(log_e=now.by_day)
 
 
-def with_looks(found: SampleRatioFound, watched: Mapping[str, Watched]) -> SampleRatioFound:
+def with_looks(ratio: SampleRatioFound, watched: Mapping[str, Watched]) -> SampleRatioFound:
     """The sample ratio with the looks at it: the greatest e-value, and that of the days."""
-    if found.reason:
-        return found
-    looks, days = watched.get(_ratio_name(RATIO, found)), watched.get(_ratio_name(BY_DAY, found))
-    now = _with_days(found, None if days is None else days.latest)
+    if ratio.reason:
+        return ratio
+    looks, days = watched.get(_ratio_name(RATIO, ratio)), watched.get(_ratio_name(BY_DAY, ratio))
+    now = _with_days(ratio, None if days is None else days.latest)
     return now if looks is None else replace(now, greatest=max(now.greatest, looks.log_e))
 
 
-def _with_days(found: SampleRatioFound, stored: Anytime | None) -> SampleRatioFound:
-    if found.by_day is not None or stored is None or math.isnan(stored.log_e):
-        return found
-    return with_days(found, stored.log_e)
+def _with_days(ratio: SampleRatioFound, stored: Anytime | None) -> SampleRatioFound:
+    if ratio.by_day is not None or stored is None or math.isnan(stored.log_e):
+        return ratio
+    return with_days(ratio, stored.log_e)
 
 
-def _ratio_name(name: str, found: SampleRatioFound) -> str:
-    return f"{name} {found.epoch}".rstrip()
+def _ratio_name(name: str, ratio: SampleRatioFound) -> str:
+    return f"{name} {ratio.epoch}".rstrip()

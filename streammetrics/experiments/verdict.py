@@ -75,6 +75,6 @@ def _guardrail_verdict(rail: Safeguard, reading: Reading, faded: bool) -> Verdic
     return "broken" if -_worst(reading, -sign) < -rail.margin else "open"
 
 
-def _worst(of: Reading | Anytime, sign: float) -> float:
+def _worst(reading: Reading | Anytime, sign: float) -> float:
     """The worst effect that is not excluded, as a gain; sign: -1 if lower is better."""
-    return of.lower if sign > 0 else -of.upper
+    return reading.lower if sign > 0 else -reading.upper

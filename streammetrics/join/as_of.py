@@ -22,13 +22,13 @@ def name_order(keys: Sequence[Key]) -> list[int]:
     return sorted(range(len(keys)), key=lambda i: (isinstance(keys[i], str), keys[i]))
 
 
-def first_exposures(known: LeastTimes, units: Words) -> tuple[Positions, Positions]:
+def first_exposures(first_times: LeastTimes, units: Words) -> tuple[Positions, Positions]:
     """For each unit and each experiment it was exposed to, the index of the unit and that of its
     first exposure among the known ones; [pairs] each, ascending by unit and then experiment.
 
     The first has the least time; of equal times, the arm whose name is first.
     """
-    table = known.settled()
+    table = first_times.settled()
     positions, sizes = ranges(*spans(table.ids, units))
     rows = np.repeat(np.arange(len(units)), sizes)
     experiments = table.fields[0][positions]
@@ -38,7 +38,7 @@ def first_exposures(known: LeastTimes, units: Words) -> tuple[Positions, Positio
         return rows, positions
     of_run, starts = np.cumsum(new) - 1, np.flatnonzero(new)
     times = table.times[positions]
-    of_arm = _ranks(known)
+    of_arm = _ranks(first_times)
     ranks = of_arm[table.fields[1][positions]]
     is_least = times == np.minimum.reduceat(times, starts)[of_run]
     ranks[~is_least] = len(of_arm)  # above all
@@ -47,19 +47,21 @@ def first_exposures(known: LeastTimes, units: Words) -> tuple[Positions, Positio
     return rows[first], positions[first]
 
 
-def _ranks(known: LeastTimes) -> NDArray[np.int64]:
+def _ranks(first_times: LeastTimes) -> NDArray[np.int64]:
     """The place of each arm in the order of names."""
-    keys = known.keys[1]
+    keys = first_times.keys[1]
     assert keys is not None
     ranks = np.zeros(len(keys.values), np.int64)
     ranks[name_order(keys.values)] = np.arange(len(keys.values))
     return ranks
 
 
-def attributed(known: LeastTimes, units: Words, times: Times, window_ms: int | None) -> Attribution:
+def attributed(
+    first_times: LeastTimes, units: Words, times: Times, window_ms: int | None
+) -> Attribution:
     """The arm of each event in each experiment. units, times: [n]."""
-    table = known.settled()
-    rows, positions = first_exposures(known, units)
+    table = first_times.settled()
+    rows, positions = first_exposures(first_times, units)
     exposed = table.times[positions]
     after = times[rows] - exposed
     is_after = after >= 0
@@ -68,7 +70,7 @@ def attributed(known: LeastTimes, units: Words, times: Times, window_ms: int | N
     owned = np.flatnonzero(is_after)
     rows, positions, exposed = rows[owned], positions[owned], exposed[owned]
     of_experiment, arm = table.fields[0][positions], table.fields[1][positions]
-    experiments, arms = known.keys
+    experiments, arms = first_times.keys
     assert experiments is not None and arms is not None
     arms_by_experiment: dict[Key, DictionaryColumn] = {}
     exposed_ms: dict[Key, Times] = {}

@@ -280,13 +280,13 @@ class Exposed(ClosingMetric, schema="exposed/1"):
         return ExposedRows(self.columns, self.window_ms)
 
 
-def _units_by_arm(known: LeastTimes) -> tuple[dict[Key, int], int]:
+def _units_by_arm(first_times: LeastTimes) -> tuple[dict[Key, int], int]:
     """The number of units by the arm of their first exposure, and that of units in several."""
-    table, arms = known.settled(), known.key_values(1)
+    table, arms = first_times.settled(), first_times.key_values(1)
     new = np.ones(len(table), np.bool_)
     np.not_equal(table.ids[1:], table.ids[:-1], out=new[1:])
     starts = np.flatnonzero(new)
-    _, first = first_exposures(known, table.ids[starts])
+    _, first = first_exposures(first_times, table.ids[starts])
     counts = np.bincount(table.fields[1][first], minlength=len(arms)).tolist()
     sizes = np.diff(starts, append=len(table))
     return dict(zip(arms, counts, strict=True)), int(np.count_nonzero(sizes > 1))

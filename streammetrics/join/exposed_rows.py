@@ -219,8 +219,8 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
                 values = [*columns_at(batch, self.columns, rows).values(), batch.event_ids[rows]]
                 self.event_rows.add(ids[rows], times[rows], values, row_slots)
 
-    def _read(self, found: Mapping[str, StateColumn], width: int) -> Self:
-        new = super()._read(found, width)
+    def _read(self, columns: Mapping[str, StateColumn], width: int) -> Self:
+        new = super()._read(columns, width)
         for part in (new.exposure_rows, new.known_rows):
             for record_set in part.sets:
                 keys = [key for table in record_set.keys if table for key in table.values]
@@ -336,13 +336,13 @@ def _least_times(exposures: RecordSet, positions: NDArray[np.intp]) -> LeastTime
     return least
 
 
-def _entered(known: LeastTimes, entering: LeastTimes) -> NewExposures:
+def _entered(first_times: LeastTimes, entering: LeastTimes) -> NewExposures:
     """Add exposures to the known ones; those of them that are new."""
-    new = entering.picked(np.flatnonzero(known.lacks(entering)))
-    known.unite(entering)
-    merged = known.settled()
-    table = known.numbered(new)
-    rows, positions = first_exposures(known, table.ids)
+    new = entering.picked(np.flatnonzero(first_times.lacks(entering)))
+    first_times.unite(entering)
+    merged = first_times.settled()
+    table = first_times.numbered(new)
+    rows, positions = first_exposures(first_times, table.ids)
     is_same = merged.fields[0][positions] == table.fields[0][rows]
     is_same &= merged.fields[1][positions] == table.fields[1][rows]
     first = np.zeros(len(table), np.bool_)

@@ -213,8 +213,8 @@ class JoinRows(EventSets, schema="join-rows/1"):
         fields = ((place[rows] - 1).astype(np.uint8), batch.values[rows], batch.event_ids[rows])
         self.outcome_rows.add(ids[rows], times[rows], fields, row_slots)
 
-    def _read(self, found: Mapping[str, StateColumn], width: int) -> Self:
-        new = super()._read(found, width)
+    def _read(self, columns: Mapping[str, StateColumn], width: int) -> Self:
+        new = super()._read(columns, width)
         for record_set in new.outcome_rows.sets:
             places = record_set.settled().fields[0]
             require(not len(places) or int(places.max()) < len(new.outcomes), "an unknown outcome")

@@ -92,10 +92,10 @@ def _unsettled(measure: Measure, lists: NDArray[np.intp]) -> InputError:
     )
 
 
-def weighed(found: Sequence[Values], weights: Pair) -> list[tuple[Values, Floats]]:
+def weighed(columns: Sequence[Values], weights: Pair) -> list[tuple[Values, Floats]]:
     """The same values of n lists with these weights, and what the weights leave out; [n]."""
     weighted = []
-    for column in found:
+    for column in columns:
         rest = np.zeros_like(column.values) if column.rest is None else column.rest
         values = times(Pair(column.values, rest), weights)
         below = weights if column.weights is None else scaled(weights, column.weights)
@@ -310,9 +310,9 @@ class CubesColumn(ListSumsColumn):
         sizes = [_CUBES_POOLED if weighted else 1 for weighted in pooled]
         return cls([[ExactSumColumn(width) for _ in range(size)] for size in sizes], width)
 
-    def add(self, measure: int, found: Values, slots: Slots | None = None) -> None:
+    def add(self, measure: int, values: Values, slots: Slots | None = None) -> None:
         """Add one measure's values [n] to the states at `slots`, or all to state 0."""
-        sums, v, w = self.sums[measure], found.values, found.weights
+        sums, v, w = self.sums[measure], values.values, values.weights
         with np.errstate(over="ignore"):
             products = [v * v * v] if w is None else [v * v * v, v * v * w, v * w * w, w * w * w]
         for column, cubes in zip(sums, products, strict=True):

@@ -396,8 +396,8 @@ class Drift(HasIntervals):
     def _distance(self, low: float, high: float) -> float | Bounded:
         return Bounded(*outwards(low, high)) if self._bounded else low
 
-    def _figure(self, found: Figure) -> float | Bounded:
-        return Bounded(*found) if self._bounded else found[0]
+    def _figure(self, figure: Figure) -> float | Bounded:
+        return Bounded(*figure) if self._bounded else figure[0]
 
     def _notes(self) -> Iterator[str]:
         if self._weighted and self._over_users is None:

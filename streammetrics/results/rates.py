@@ -228,9 +228,9 @@ class NamedRates(OfWeightedRows, Generic[Value]):
         square = weight_of_recall(b, "Rates.f_beta(b)") ** 2
         worth = worth_of_nothing(zero_division, "Rates.f_beta(zero_division)")
 
-        def f(of: Rates) -> float:
-            hits = (1 + square) * of.tp
-            return ratio(hits, hits + square * of.fn + of.fp)
+        def f(rates: Rates) -> float:
+            hits = (1 + square) * rates.tp
+            return ratio(hits, hits + square * rates.fn + rates.fp)
 
         return self._f(f, worth)
 
@@ -439,24 +439,24 @@ class BoundedRates(NamedRates[Bounded]):
         return self.value
 
 
-def _balanced_accuracy(of: Rates) -> float:
-    positives, negatives = of.positives, of.tn + of.fp
-    return ratio(of.tp * negatives + of.tn * positives, 2 * positives * negatives)
+def _balanced_accuracy(rates: Rates) -> float:
+    positives, negatives = rates.positives, rates.tn + rates.fp
+    return ratio(rates.tp * negatives + rates.tn * positives, 2 * positives * negatives)
 
 
-def _g_mean(of: Rates) -> float:
+def _g_mean(rates: Rates) -> float:
     """√(TP TN / (P N)), as the nearest float."""
-    right = of.tp * of.tn
-    margins = of.positives * (of.tn + of.fp)
+    right = rates.tp * rates.tn
+    margins = rates.positives * (rates.tn + rates.fp)
     return quotient_by_root(right, right * margins) if right or not margins else 0.0
 
 
-def _mcc(of: Rates) -> float:
-    margins = (of.tp + of.fp) * (of.tp + of.fn) * (of.tn + of.fp)
-    return quotient_by_root(of._determinant, margins * (of.tn + of.fn))
+def _mcc(rates: Rates) -> float:
+    margins = (rates.tp + rates.fp) * (rates.tp + rates.fn) * (rates.tn + rates.fp)
+    return quotient_by_root(rates._determinant, margins * (rates.tn + rates.fn))
 
 
-def _kappa(of: Rates) -> float:
-    by_chance = (of.tp + of.fp) * (of.fp + of.tn)
-    by_chance += (of.tp + of.fn) * (of.fn + of.tn)
-    return ratio(2 * of._determinant, by_chance)
+def _kappa(rates: Rates) -> float:
+    by_chance = (rates.tp + rates.fp) * (rates.fp + rates.tn)
+    by_chance += (rates.tp + rates.fn) * (rates.fn + rates.tn)
+    return ratio(2 * rates._determinant, by_chance)

@@ -318,8 +318,8 @@ class UpliftCurve(Generic[V_co], OfUnits):
     def _normalized(self, kind: Height, found: UpliftArea | None) -> V_co:
         return self._figure(UNDEFINED if found is None else normalized(self._steps, kind, found))
 
-    def _figure(self, found: Figure) -> V_co:
-        return cast("V_co", found[0] if self.exact else Bounded(*found))
+    def _figure(self, figure: Figure) -> V_co:
+        return cast("V_co", figure[0] if self.exact else Bounded(*figure))
 
     @property
     def _both_arms(self) -> Arms:

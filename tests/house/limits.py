@@ -5,21 +5,20 @@
 # which class or file has it, the name is up to the bracket.
 MOST = {
     "isinstance of a set of metrics": 57,
-    "comparisons with a view's name outside the parser": 4,
+    "comparisons with a view's name outside the parser": 1,
     "fields of the largest record of the library": 21,
     "fields of the largest record of the consumers": 35,
     "modules that a metric file imports, at most": 7,
-    "source files below 60 lines": 57,
-    "functions that begin with a preposition": 144,
+    "source files below 60 lines": 55,
 }
 # These have a budget for the release, so that a day's work does not touch them.
 BUDGETS = {"lines of config": 5_900, "lines of the source": 128_000, "lines of tests": 125_000}
 MOST_CALLED = {
-    'functions that interval("auc") crosses': 69,
-    "functions that print(result) crosses": 163,
-    "calls of functions in print(result)": 1368,
-    "functions that UserGroups(...).interval crosses": 195,
-    "functions that `results` of a store crosses": 552,
-    "functions that one Worker.step crosses": 147,
-    "files that one Worker.step crosses": 33,
+    'functions that interval("auc") crosses': 61,
+    "functions that print(result) crosses": 157,
+    "calls of functions in print(result)": 1226,
+    "functions that UserGroups(...).interval crosses": 190,
+    "functions that `results` of a store crosses": 545,
+    "functions that one Worker.step crosses": 146,
+    "files that one Worker.step crosses": 31,
 }

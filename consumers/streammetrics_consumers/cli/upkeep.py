@@ -102,25 +102,25 @@ def offsets(texts: Sequence[str]) -> dict[Name, Offsets]:
     return ranges
 
 
-def lines(found: Findings) -> list[str]:
+def lines(findings: Findings) -> list[str]:
     """The findings as lines of text."""
-    text = [f"differs: {difference}" for difference in found.differences]
-    if found.count > len(found.differences):
+    text = [f"differs: {difference}" for difference in findings.differences]
+    if findings.count > len(findings.differences):
         text.append(
-            f"and {formatting.count(found.count - len(found.differences))} more differences"
+            f"and {formatting.count(findings.count - len(findings.differences))} more differences"
         )
-    text += [f"note: {note}" for note in found.notes]
-    logs = f"{found.logs} log{'' if found.logs == 1 else 's'}"
+    text += [f"note: {note}" for note in findings.notes]
+    logs = f"{findings.logs} log{'' if findings.logs == 1 else 's'}"
     compared = (
-        f"{formatting.count(found.rows)} events of {logs} read again, "
-        f"{formatting.count(found.states)} states and "
-        f"{formatting.count(found.entries)} refused events compared"
+        f"{formatting.count(findings.rows)} events of {logs} read again, "
+        f"{formatting.count(findings.states)} states and "
+        f"{formatting.count(findings.entries)} refused events compared"
     )
-    if found.count:
-        return [*text, f"{compared}: {formatting.count(found.count)} differences"]
-    if not found.logs:
+    if findings.count:
+        return [*text, f"{compared}: {formatting.count(findings.count)} differences"]
+    if not findings.logs:
         return [*text, "nothing could be verified"]
-    if found.not_compared:
+    if findings.not_compared:
         return [*text, f"{compared}: nothing differs, but not all could be compared"]
     return [*text, f"{compared}: the ledger agrees with the log"]
 

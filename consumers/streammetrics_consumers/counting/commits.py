@@ -129,10 +129,10 @@ class ErrorBudget:
         self.rows += counters.rows - counters.skipped
         self.refused += counters.quarantined
 
-    def check(self, found: Sequence[Counted], *, last: bool) -> None:
+    def check(self, counted: Sequence[Counted], *, last: bool) -> None:
         """Raise ErrorBudgetExceeded rather than commit these. `last`: no more events will come."""
-        new = sum(counters.rows - counters.skipped for _, counters, _ in found)
-        bad = sum(counters.quarantined for _, counters, _ in found)
+        new = sum(counters.rows - counters.skipped for _, counters, _ in counted)
+        bad = sum(counters.quarantined for _, counters, _ in counted)
         rows, refused = self.rows + new, self.refused + bad
         if bad <= self.limit * new:
             return
@@ -141,7 +141,7 @@ class ErrorBudget:
         summary = (
             f"{refused} of {rows} events were refused, more than max_bad_share = {self.limit:g}"
         )
-        entries = [(partition, entry) for partition, _, refused in found for entry in refused]
+        entries = [(partition, entry) for partition, _, refused in counted for entry in refused]
         reasons = Counter(entry.reason for _, entry in entries).most_common(3)
         for partition, first in entries[:1]:
             summary += ": " + ", ".join(f"{count} {reason}" for reason, count in reasons)

@@ -24,12 +24,12 @@ from streammetrics_consumers.model.generation import (
 Span: TypeAlias = "tuple[int | None, int | None]"  # of times, [from, to)
 
 
-def exposed_experiments(of: Generation) -> dict[str, Metric]:
+def exposed_experiments(generation: Generation) -> dict[str, Metric]:
     """The set of exposed units of each experiment whose arms come from exposures, by its name: it
     counts from where the experiment does."""
     return {
         name: metric
-        for metric in of.metrics
+        for metric in generation.metrics
         if (name := experiment_name(metric.metric_set))
         and metric.name == f"{metric.metric_set}/{UNITS}"
         and KINDS in metric.description

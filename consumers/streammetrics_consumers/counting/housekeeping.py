@@ -115,7 +115,7 @@ class KnownHeads:
         self.saw = self._witness.saw  # call it for each head that was read or committed
         self._compared_s = monotonic()
 
-    def lost(self, of: Generation) -> Iterator[tuple[Head, Head | None]]:
+    def lost(self, generation: Generation) -> Iterator[tuple[Head, Head | None]]:
         """The heads that went back, as they were known and as they are now, if a check is due.
 
         Our own heads do not move meanwhile: the caller holds the lock of its deltas. Raises
@@ -126,13 +126,13 @@ class KnownHeads:
             return
         self._compared_s = now_s
         try:
-            heads = read_now(self._store, of)
+            heads = read_now(self._store, generation)
         except StoreUnavailable as error:  # a commit reports it, if it lasts
             log.debug("%s; the heads are compared later", error)
             return
         yield from self._witness.compare(heads)
 
-    def moved(self, of: Generation, known: Head, now: Head | None) -> Head | None:
+    def moved(self, generation: Generation, known: Head, now: Head | None) -> Head | None:
         """Note that reading goes on at `now`, where a head differs from `known`. If it went back,
         the store keeps the known offset. Returns the head with that offset."""
         seen_head = self._witness.forget(known)
@@ -149,7 +149,7 @@ class KnownHeads:
                 description,
             )
         if now is not None and now.next_offset < last_head.next_offset:
-            now = note_known(self._store, of, now, last_head.next_offset)
+            now = note_known(self._store, generation, now, last_head.next_offset)
         if now is not None:
             self._witness.saw(now)
         return now

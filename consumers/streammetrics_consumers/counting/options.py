@@ -41,10 +41,10 @@ class Options:
     new_source: bool = False
     requested: Requested = NOTHING_REQUESTED
 
-    def takes(self, known: Partition, found: Partition) -> bool:
+    def takes(self, partition: Partition, other: Partition) -> bool:
         """Whether a log may replace the one that was counted under its name: a log of another
         cluster, or a recreated one."""
-        return self.new_source if known.cluster != found.cluster else self.on_gap == "skip"
+        return self.new_source if partition.cluster != other.cluster else self.on_gap == "skip"
 
 
 def chosen(partitions: Sequence[Partition], wanted: Sequence[Name] | None) -> list[Partition]:

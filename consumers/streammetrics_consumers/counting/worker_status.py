@@ -231,11 +231,11 @@ class RecordingLedger(Ledger):
         self._moved = moved
         self._recorder, self._monotonic = status, monotonic
 
-    def commit(self, of: Generation, commit: Commit) -> Head:
+    def commit(self, generation: Generation, commit: Commit) -> Head:
         """See Ledger.commit."""
         began_s, tries = self._monotonic(), self.store.tried_again
         try:
-            moved = super().commit(of, commit)
+            moved = super().commit(generation, commit)
         except Fenced:
             self._recorder.refused("fenced")
             raise

@@ -60,26 +60,26 @@ class PendingMetadata(NamedTuple):
         return sum(row.nbytes for row in self.rows if (row.pane.start_ms or 0) < end_ms)
 
 
-def join_head(store: Store, of: Generation) -> Head:
+def join_head(store: Store, generation: Generation) -> Head:
     """The head JOIN, which holds how far events are closed; created if there is none."""
 
     def work(connection: Connection, _: bool) -> Head:
-        check_generation(connection, of, alone=True)
-        head = head_of(connection, of, JOIN)
-        return insert_head(connection, of, JOIN, JOIN_START) if head is None else head
+        check_generation(connection, generation, alone=True)
+        head = head_of(connection, generation, JOIN)
+        return insert_head(connection, generation, JOIN, JOIN_START) if head is None else head
 
-    stored_head = store.read(lambda connection: head_of(connection, of, JOIN))
+    stored_head = store.read(lambda connection: head_of(connection, generation, JOIN))
     return store.write(work) if stored_head is None else stored_head
 
 
-def closing_heads(store: Store, of: Generation) -> tuple[Head, ...]:
+def closing_heads(store: Store, generation: Generation) -> tuple[Head, ...]:
     """The heads of logs, and that of JOIN if there is one, all at one moment."""
-    return store.read(lambda connection: read_heads(connection, *live(of)))
+    return store.read(lambda connection: read_heads(connection, *live(generation)))
 
 
-def pending(store: Store, of: Generation, metric: str, before_ms: int) -> PendingMetadata:
+def pending(store: Store, generation: Generation, metric: str, before_ms: int) -> PendingMetadata:
     """The rows of pending events that a metric holds, of panes that start before a time."""
-    return store.read(lambda connection: _pending(connection, of, metric, before_ms))
+    return store.read(lambda connection: _pending(connection, generation, metric, before_ms))
 
 
 def states(store: Store, rows: Sequence[DeltaMetadata]) -> Iterator[tuple[DeltaMetadata, bytes]]:
@@ -104,22 +104,22 @@ def _stored(
     return list(read_states(connection, rows))
 
 
-def known_bytes(store: Store, of: Generation, metric: str) -> int:
+def known_bytes(store: Store, generation: Generation, metric: str) -> int:
     """The bytes of all states of a metric."""
-    own = delta.c.generation == of.id, delta.c.metric == metric
+    own = delta.c.generation == generation.id, delta.c.metric == metric
     total = select(func.sum(delta.c.nbytes)).where(*own)
     return store.read(lambda connection: int(connection.scalar(total) or 0))
 
 
 def known_states(
-    store: Store, of: Generation, metric: str, key_range: int, ranges: int
+    store: Store, generation: Generation, metric: str, key_range: int, ranges: int
 ) -> list[tuple[DeltaMetadata, bytes]]:
     """The rows of a metric that may hold keys of one of equal ranges, with their states: all at one
     moment, so that merging them meanwhile changes nothing. A closing that adds to them moves the
     head JOIN."""
 
     def work(connection: Connection) -> list[tuple[DeltaMetadata, bytes]]:
-        rows = read_rows(connection, delta.c.generation == of.id, delta.c.metric == metric)
+        rows = read_rows(connection, delta.c.generation == generation.id, delta.c.metric == metric)
         own = [row for row in rows if row.may_share_keys(key_range, ranges)]
         return [(row, state_bytes(row, data)) for row, data in read_states(connection, own)]
 
@@ -128,7 +128,7 @@ def known_states(
 
 def write_closing(
     store: Store,
-    of: Generation,
+    generation: Generation,
     commit: Commit,
     read: Sequence[PendingMetadata],
     replaced: Sequence[DeltaMetadata],
@@ -142,16 +142,16 @@ def write_closing(
     ids = [row.id for row in replaced]
 
     def work(connection: Connection, is_repeated: bool) -> None:
-        check_generation(connection, of)
+        check_generation(connection, generation)
         if is_repeated and has_head(connection, moved):
             return  # an earlier try succeeded, and its answer was lost
         if not move_head(connection, commit, moved):
             if is_repeated and has_head(connection, moved):
                 return  # the earlier try succeeded just now
             raise Fenced("another process has closed these events")
-        _require_counted(connection, of, logs)
+        _require_counted(connection, generation, logs)
         for known in read:
-            now = _pending(connection, of, known.metric, known.before_ms)
+            now = _pending(connection, generation, known.metric, known.before_ms)
             if frozenset(now.rows) != frozenset(known.rows):
                 raise Fenced("rows were merged or added meanwhile")
         for start in range(0, len(ids), _ROWS_A_QUERY):
@@ -164,9 +164,9 @@ def write_closing(
     store.write(work)
 
 
-def _require_counted(connection: Connection, of: Generation, logs: Sequence[Head]) -> None:
+def _require_counted(connection: Connection, generation: Generation, logs: Sequence[Head]) -> None:
     """Raise WentBack unless these logs are counted as far as their heads say."""
-    now = {head.id: head for head in read_heads(connection, *live(of))} if logs else {}
+    now = {head.id: head for head in read_heads(connection, *live(generation))} if logs else {}
     for known in logs:
         stored = now.get(known.id)
         if (

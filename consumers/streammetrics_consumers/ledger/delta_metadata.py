@@ -147,20 +147,20 @@ def summed(state: sm.PerKey, by: Groupings, base: int, grouping: int) -> sm.PerK
     return state.rekeyed(_shorter(by, base, grouping))
 
 
-def groupings_of(of: Generation) -> Mapping[str, Groupings]:
+def groupings_of(generation: Generation) -> Mapping[str, Groupings]:
     """The groupings of each metric of a generation, in their order."""
     groupings = {}
-    for metric in of.metrics:
+    for metric in generation.metrics:
         slices = cast("Sequence[Sequence[tuple[str, str]]]", metric.description.get("slices", ()))
         groupings[metric.name] = [tuple(name for name, _ in grouping) for grouping in slices]
     return groupings
 
 
-def coarser_of(of: Generation) -> Mapping[tuple[str, int], tuple[int, ...]]:
+def coarser_of(generation: Generation) -> Mapping[tuple[str, int], tuple[int, ...]]:
     """By metric name and index of a finest grouping, the indices of those derived from it."""
     return {
         (name, base): groupings
-        for name, metric_groupings in groupings_of(of).items()
+        for name, metric_groupings in groupings_of(generation).items()
         for base, groupings in finest(metric_groupings).items()
     }
 
@@ -220,12 +220,12 @@ class DeltaMetadata:
 
 
 def read_metadata(
-    connection: Connection, of: Generation, panes: Collection[Pane]
+    connection: Connection, generation: Generation, panes: Collection[Pane]
 ) -> Iterator[DeltaMetadata]:
     """The metadata of the rows of these panes."""
-    for conditions in pane_conditions(of.id, panes):
+    for conditions in pane_conditions(generation.id, panes):
         yield from read_rows(connection, *conditions)
-    groupings = groupings_of(of)
+    groupings = groupings_of(generation)
     finer: dict[Pane, list[Pane]] = defaultdict(list)
     for pane in panes:
         base = (
@@ -233,7 +233,7 @@ def read_metadata(
         )
         if base is not None:
             finer[pane.regrouped(base)].append(pane)
-    for conditions in pane_conditions(of.id, finer):
+    for conditions in pane_conditions(generation.id, finer):
         for row in read_rows(connection, *conditions, delta.c.for_coarser.is_(True)):
             sum_of = SumOf(groupings[row.pane.metric], row.pane.grouping)
             for pane in finer[row.pane]:

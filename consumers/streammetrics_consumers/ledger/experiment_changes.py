@@ -59,13 +59,13 @@ def _is_of(metric: str, name: str) -> bool:
 
 
 def _kind(
-    known: set[str], live: set[str], described: set[str], changes: Changes
+    names: set[str], live: set[str], described: set[str], changes: Changes
 ) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """The kind of a change, and the metrics that begin and end in an experiment that goes on.
 
-    known: the metrics of an experiment that the store has; live: those that it counts; described:
+    names: the metrics of an experiment that the store has; live: those that it counts; described:
     those of the config."""
-    if not known:
+    if not names:
         return "added", (), ()
     if not described:
         return "ended", (), ()

@@ -80,11 +80,11 @@ class NewSource(LedgerError):
 
     exit_code = 4
 
-    def __init__(self, known: Collection[Topic], found: Collection[Topic]) -> None:
-        self.known, self.found = tuple(known), tuple(found)
+    def __init__(self, counted: Collection[Topic], topics: Collection[Topic]) -> None:
+        self.known, self.found = tuple(counted), tuple(topics)
         super().__init__(
-            f"expected the source that the store has counted from ({_named(known)}), got "
-            f"{_named(found)}: its events would be added to those counted. Correct the config, "
+            f"expected the source that the store has counted from ({_named(counted)}), got "
+            f"{_named(topics)}: its events would be added to those counted. Correct the config, "
             "name another store, start over with --new-generation, or add them with --new-source"
         )
 
@@ -94,15 +94,15 @@ class LogChanged(LedgerError):
 
     exit_code = 4
 
-    def __init__(self, known: Head, found: Partition) -> None:
-        self.known, self.found = known, found
+    def __init__(self, known: Head, other: Partition) -> None:
+        self.known, self.found = known, other
         log = known.partition
-        kind, flag, before, now = "cluster", "--new-source", log.cluster, found.cluster
+        kind, flag, before, now = "cluster", "--new-source", log.cluster, other.cluster
         if before == now:
             kind, flag = "log (topic id)", "--on-gap skip"
-            before, now = log.topic_id, found.topic_id
+            before, now = log.topic_id, other.topic_id
         super().__init__(
-            f"{found}: this {kind} is not the one counted up to offset {known.next_offset}: that "
+            f"{other}: this {kind} is not the one counted up to offset {known.next_offset}: that "
             f"was {before}, this is {now}, and its offsets refer to other events. Read the old one "
             "to its end, start with --new-generation or another store, or add its events to "
             f"those counted with {flag}"
@@ -110,28 +110,30 @@ class LogChanged(LedgerError):
 
 
 def unknown_topics(
-    store: Store, of: Generation, partitions: Collection[Partition], *, new: bool
+    store: Store, generation: Generation, partitions: Collection[Partition], *, new: bool
 ) -> Sequence[Topic]:
     """The topics of these logs that a generation has not counted from; none if it has counted from
     no log at all. Raises NewSource if there are any, unless `new` allows them."""
-    topics, missing = store.read(lambda connection: _topics(connection, of, partitions, new))
+    topics, missing = store.read(
+        lambda connection: _topics(connection, generation, partitions, new)
+    )
     return missing if topics else ()
 
 
 def count_from(
-    store: Store, of: Generation, partitions: Collection[Partition], *, new: bool = False
+    store: Store, generation: Generation, partitions: Collection[Partition], *, new: bool = False
 ) -> None:
     """Record that a generation counts from these logs, which are all that its config names. Raises
     NewSource as `unknown_topics` does."""
 
     def work(connection: Connection, _: bool) -> None:
-        check_generation(connection, of, alone=True)
-        for cluster, topic in _topics(connection, of, partitions, new)[1]:
+        check_generation(connection, generation, alone=True)
+        for cluster, topic in _topics(connection, generation, partitions, new)[1]:
             connection.execute(
-                insert(source).values(generation=of.id, cluster=cluster, topic=topic)
+                insert(source).values(generation=generation.id, cluster=cluster, topic=topic)
             )
 
-    if store.read(lambda connection: _topics(connection, of, partitions, True))[1]:
+    if store.read(lambda connection: _topics(connection, generation, partitions, True))[1]:
         store.write(work)
 
 
@@ -227,9 +229,9 @@ class Ledger:
         """A generation as it is now; the current one for None."""
         return self._store.read(lambda connection: self._generation(connection, wanted))
 
-    def heads(self, of: Generation) -> tuple[Head, ...]:
+    def heads(self, generation: Generation) -> tuple[Head, ...]:
         """The open heads of logs, in the order of their creation."""
-        heads = self._store.read(lambda connection: read_heads(connection, *live(of)))
+        heads = self._store.read(lambda connection: read_heads(connection, *live(generation)))
         return tuple(head for head in heads if not head.is_join)
 
     def snapshot(self, *, generation: int | None = None) -> Snapshot:
@@ -321,7 +323,7 @@ class Ledger:
 
         return self._store.read(work)
 
-    def resolve(self, of: Generation, partition: Partition, start: int) -> Head:
+    def resolve(self, generation: Generation, partition: Partition, start: int) -> Head:
         """The head of a log; created at offset `start` if there is none, and read back.
 
         After this, a crash before the first commit changes nothing. Raises LogChanged if another
@@ -329,10 +331,10 @@ class Ledger:
         """
 
         def work(connection: Connection, _: bool) -> Head:
-            check_generation(connection, of, alone=True)
-            log_head = head_of(connection, of, partition)
+            check_generation(connection, generation, alone=True)
+            log_head = head_of(connection, generation, partition)
             if log_head is None:
-                return insert_head(connection, of, partition, start)
+                return insert_head(connection, generation, partition, start)
             if log_head.partition != partition:
                 raise LogChanged(log_head, partition)
             return log_head
@@ -340,7 +342,7 @@ class Ledger:
         return self._store.write(work)
 
     # -- counting -----------------------------------------------------------------------------
-    def commit(self, of: Generation, commit: Commit) -> Head:
+    def commit(self, generation: Generation, commit: Commit) -> Head:
         """Count these records, all or none. Returns the head after the commit.
 
         Raises Fenced, SettingsChanged (exit 3) or StoreUnavailable (exit 75).
@@ -349,7 +351,7 @@ class Ledger:
         def work(connection: Connection, is_repeated: bool) -> None:
             if is_repeated and has_head(connection, moved):
                 return  # an earlier try succeeded, and its answer was lost
-            refuse_floor(commit, check_generation(connection, of))
+            refuse_floor(commit, check_generation(connection, generation))
             refuse_closed(connection, commit)
             if move_head(connection, commit, moved):
                 write_delta(connection, commit)
@@ -365,11 +367,11 @@ class Ledger:
         self._noted[moved.id] = moved.digest
         return moved
 
-    def skip(self, of: Generation, known: Head, to: int) -> Head:
+    def skip(self, generation: Generation, known: Head, to: int) -> Head:
         """Move a head over offsets that the log has lost, and count them as lost."""
 
         def work(connection: Connection, is_repeated: bool) -> None:
-            check_generation(connection, of)
+            check_generation(connection, generation)
             if not skip_offsets(connection, known, moved) and not (
                 is_repeated and has_head(connection, moved)
             ):
@@ -379,27 +381,29 @@ class Ledger:
         self._store.write(work)
         return moved
 
-    def follow(self, of: Generation, known: Head, partition: Partition, start: int) -> Head:
+    def follow(self, generation: Generation, known: Head, partition: Partition, start: int) -> Head:
         """Close a head whose log is gone or has lost its end; a new one follows `partition`."""
 
         def work(connection: Connection, _: bool) -> Head:
-            check_generation(connection, of, alone=True)
+            check_generation(connection, generation, alone=True)
             if close_head(connection, known):
-                return insert_head(connection, of, partition, start)
-            log_head = head_of(connection, of, partition)
+                return insert_head(connection, generation, partition, start)
+            log_head = head_of(connection, generation, partition)
             if log_head is None or log_head.partition != partition:
                 raise Fenced(f"{partition}: another worker follows another log")
             return log_head
 
         return self._store.write(work)
 
-    def raise_floor(self, of: Generation, floor_ms: int) -> Generation:
+    def raise_floor(self, generation: Generation, floor_ms: int) -> Generation:
         """Drop the panes that start before `floor_ms`. The floor never falls."""
 
         def work(connection: Connection, _: bool) -> Generation:
-            now_ms = check_generation(connection, of, alone=True)
-            raise_floor(connection, of, floor_ms)
-            return replace(of, floor_ms=floor_ms if now_ms is None else max(now_ms, floor_ms))
+            now_ms = check_generation(connection, generation, alone=True)
+            raise_floor(connection, generation, floor_ms)
+            return replace(
+                generation, floor_ms=floor_ms if now_ms is None else max(now_ms, floor_ms)
+            )
 
         return self._store.write(work)
 
@@ -415,14 +419,14 @@ class Ledger:
 
         return self._store.read(work)
 
-    def note_lateness(self, of: Generation, lateness_ms: int) -> Generation:
+    def note_lateness(self, generation: Generation, lateness_ms: int) -> Generation:
         """Record how long events of an ended window are still expected, for readers."""
 
         def work(connection: Connection, _: bool) -> Generation:
-            note_lateness(connection, of, lateness_ms)
-            return self._generation(connection, of.id)
+            note_lateness(connection, generation, lateness_ms)
+            return self._generation(connection, generation.id)
 
-        return of if of.lateness_ms == lateness_ms else self._store.write(work)
+        return generation if generation.lateness_ms == lateness_ms else self._store.write(work)
 
     def _generation(self, connection: Connection, number: int | None) -> Generation:
         return generation_of(connection, self._store.name, number)

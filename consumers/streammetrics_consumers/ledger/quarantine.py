@@ -50,7 +50,12 @@ class RetriedEntries:
 
 
 def write_retry(
-    store: Store, of: Generation, found: Sequence[RetriedEntries], *, created_ms: int, note: str
+    store: Store,
+    generation: Generation,
+    retried: Sequence[RetriedEntries],
+    *,
+    created_ms: int,
+    note: str,
 ) -> int:
     """Count these events, all or none. Returns the number of the retry.
 
@@ -59,19 +64,19 @@ def write_retry(
     """
 
     def work(connection: Connection, is_repeated: bool) -> int:
-        floor_ms = check_generation(connection, of)
+        floor_ms = check_generation(connection, generation)
         if is_repeated:
             stored_number = connection.scalar(
-                select(retry.c.id).where(retry.c.generation == of.id, retry.c.note == note)
+                select(retry.c.id).where(retry.c.generation == generation.id, retry.c.note == note)
             )
             if stored_number is not None:
                 return int(stored_number)  # an earlier try succeeded, and its answer was lost
         number = connection.execute(
             insert(retry)
-            .values(generation=of.id, created_ms=created_ms, note=note)
+            .values(generation=generation.id, created_ms=created_ms, note=note)
             .returning(retry.c.id)
         ).scalar_one()
-        for counted in found:
+        for counted in retried:
             _count(connection, number, counted, floor_ms)
         return int(number)
 

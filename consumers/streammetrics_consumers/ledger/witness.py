@@ -75,7 +75,7 @@ def identity(of: Head) -> Identity:
     return (of.generation, of.partition, of.incarnation)
 
 
-def read_now(store: Store, of: Generation) -> tuple[Head, ...]:
+def read_now(store: Store, generation: Generation) -> tuple[Head, ...]:
     """All the heads of a generation, to compare with the known ones.
 
     It tries once, and does not wait for an unavailable store. Raises StoreReplaced where this is
@@ -84,18 +84,18 @@ def read_now(store: Store, of: Generation) -> tuple[Head, ...]:
 
     def work(connection: Connection) -> tuple[Head, ...]:
         store.require_same(connection)
-        return read_heads(connection, head.c.generation == of.id)
+        return read_heads(connection, head.c.generation == generation.id)
 
     return store.read(work, patient=False)
 
 
-def note_known(store: Store, of: Generation, found: Head, offset: int) -> Head:
+def note_known(store: Store, generation: Generation, found: Head, offset: int) -> Head:
     """Record that a head was counted up to an offset before the store went back. Until it is
     again, results are incomplete. Returns the head with this offset."""
     known_offset = max(offset, found.known_offset or offset)
 
     def work(connection: Connection, _: bool) -> None:
-        check_generation(connection, of)
+        check_generation(connection, generation)
         connection.execute(update(head).where(*is_same(found)).values(known_offset=known_offset))
 
     store.write(work)

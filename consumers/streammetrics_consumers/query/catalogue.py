@@ -98,9 +98,9 @@ class StoreAnswer(Answer, frozen=True, tag_field="format", tag="streammetrics-st
     ) = UNSET
 
 
-def watched_by(of: DeclaredExperiment) -> set[str]:
+def watched_by(design: DeclaredExperiment) -> set[str]:
     """The metrics that an experiment compares; its plan may name a view of one, after a dot."""
-    return {of.metric_of(name) for name in of.plan.watched}
+    return {design.metric_of(name) for name in design.plan.watched}
 
 
 class Catalogue:

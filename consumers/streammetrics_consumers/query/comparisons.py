@@ -264,11 +264,11 @@ _NOTHING: Final = "Too early to judge: no variant can be compared with the contr
 
 
 def verdict(
-    of: DeclaredExperiment | None, rows: Sequence[WindowFinding]
+    design: DeclaredExperiment | None, rows: Sequence[WindowFinding]
 ) -> tuple[ExperimentState, str]:
     """The state, and the conclusion in words; `rows`: the comparisons since the start. The advice
     is in `ResultsAnswer.recommendation`."""
-    if of is None:
+    if design is None:
         return "none", "No experiment is declared."
     distrusted = next((row for row in rows if row.finding.verdict == "disbelieved"), None)
     if distrusted is not None:
@@ -298,7 +298,7 @@ def verdict(
 
 def experiment_answer(
     results: ResultsAnswer,
-    of: DeclaredExperiment | None,
+    design: DeclaredExperiment | None,
     looks: int,
     first_ms: int | None = None,
     hooks: tuple[SentHook, ...] = (),
@@ -306,27 +306,27 @@ def experiment_answer(
     """The answer of `GET /api/experiment`; results: an answer over the total. first_ms: the start
     of the first window, None if it is not known."""
     rows = tuple(row for row in results.comparisons if row.window.start_ms is None)
-    state, sentence = verdict(of, rows)
+    state, sentence = verdict(design, rows)
     newest_ms = results.watermark_ms
-    if of is not None and of.end_ms is not None and newest_ms is not None:
-        newest_ms = min(newest_ms, of.end_ms)
+    if design is not None and design.end_ms is not None and newest_ms is not None:
+        newest_ms = min(newest_ms, design.end_ms)
     return ExperimentAnswer(
         generation=results.generation,
         offsets=results.offsets,
         incomplete=results.incomplete,
         state=state,
         sentence=sentence,
-        name="" if of is None else of.title,
-        hypothesis="" if of is None else of.hypothesis,
-        progress=None if of is None else progress_of(of, results.srm, first_ms, newest_ms),
+        name="" if design is None else design.title,
+        hypothesis="" if design is None else design.hypothesis,
+        progress=None if design is None else progress_of(design, results.srm, first_ms, newest_ms),
         recommendation=results.recommendation,
-        plan=None if of is None else of.plan,
+        plan=None if design is None else design.plan,
         looks=looks,
         comparisons=rows,
         srm=results.srm,
         contamination=results.contamination,
         notes=results.notes,
-        experiment=of.name if of is not None and of.name else UNSET,
+        experiment=design.name if design is not None and design.name else UNSET,
         hooks=hooks or UNSET,
         exposed=results.exposed,
     )

@@ -260,30 +260,30 @@ def _declared(name: str, metrics: Mapping[str, Metric], *, ended: bool) -> Decla
 
 
 def plan_of(
-    found: Mapping[str, object],
+    stored: Mapping[str, object],
     variants: tuple[str, ...],
     better: Mapping[str, Better] | None = None,
 ) -> Plan:
     """The plan from the plain values of `ExperimentConfig.plan`; better: its directions."""
-    starts = tuple(cast("list[str]", found["epochs"]))
+    starts = tuple(cast("list[str]", stored["epochs"]))
     epochs = (FIRST_EPOCH, *starts) if starts else ()
-    shares = cast("list[dict[str, float]]", found["shares"])
+    shares = cast("list[dict[str, float]]", stored["shares"])
     by_epoch = dict(zip(epochs, shares, strict=True)) if len(shares) > 1 else {}
-    level = float(cast("float", found["level"]))
-    mdes = cast("Mapping[str, float]", found.get("mdes", {}))
-    covariates = cast("Mapping[str, tuple[str, float]]", found.get("covariates", {}))
+    level = float(cast("float", stored["level"]))
+    mdes = cast("Mapping[str, float]", stored.get("mdes", {}))
+    covariates = cast("Mapping[str, tuple[str, float]]", stored.get("covariates", {}))
     return experiments.Plan(
-        control=str(found["control"]),
+        control=str(stored["control"]),
         variants=variants,
-        decision=tuple(cast("list[str]", found["decision"])),
+        decision=tuple(cast("list[str]", stored["decision"])),
         guardrails=tuple(
             experiments.Safeguard(*fields)
-            for fields in cast("list[tuple[str, float, bool]]", found["guardrails"])
+            for fields in cast("list[tuple[str, float, bool]]", stored["guardrails"])
         ),
         horizon=experiments.Horizon(
-            units=cast("float | None", found["horizon"]),
-            baseline=cast("float | None", found["baseline"]),
-            mde=cast("float | None", found["mde"]),
+            units=cast("float | None", stored["horizon"]),
+            baseline=cast("float | None", stored["baseline"]),
+            mde=cast("float | None", stored["mde"]),
             alpha=1 - level,
         ),
         horizons={
@@ -297,24 +297,24 @@ def plan_of(
         epoch_shares=by_epoch,
         epochs=epochs,
         better=better or {},
-        cluster="groups" if found["cluster"] == "groups" else "none",
+        cluster="groups" if stored["cluster"] == "groups" else "none",
         on_several_variants={"drop": "drop", "error": "error"}.get(  # type: ignore[arg-type]
-            str(found["on_several_variants"]), "keep"
+            str(stored["on_several_variants"]), "keep"
         ),
     )
 
 
 def experiment_of(
-    of: DeclaredExperiment,
+    design: DeclaredExperiment,
     states: Iterable[tuple[Pane, sm.PerKey]],
     closed_ms: int | None = None,
 ) -> Experiment:
     """The experiment over the sum of these states, which may be of any panes."""
-    return counted_experiment(of, states, closed_ms)[0]
+    return counted_experiment(design, states, closed_ms)[0]
 
 
 def counted_experiment(
-    of: DeclaredExperiment,
+    design: DeclaredExperiment,
     states: Iterable[tuple[Pane, sm.PerKey]],
     closed_ms: int | None = None,
 ) -> tuple[Experiment, int]:
@@ -328,30 +328,30 @@ def counted_experiment(
     cohorts: dict[str, CohortStates] = {}
     by_cohort = {metric for metric, grouping in sums if grouping == COHORTS}
     for (name, grouping), state in sums.items():
-        metric = name.removeprefix(of.prefix)
-        if grouping == COHORTS and of.window_ms is not None:
-            closed = closed_units(state, closed_ms, of.window_ms)
+        metric = name.removeprefix(design.prefix)
+        if grouping == COHORTS and design.window_ms is not None:
+            closed = closed_units(state, closed_ms, design.window_ms)
             cohorts |= {} if closed is None else {metric: closed}
         # The active units of an exposed experiment are no metric.
-        is_active = of.is_exposed and metric == ACTIVE
+        is_active = design.is_exposed and metric == ACTIVE
         if grouping == COHORTS or name in by_cohort or is_active:
             continue
         for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
             epoch, value = _place(key)
-            arm, key_state = of.arm_of(value), state.state(key)
+            arm, key_state = design.arm_of(value), state.state(key)
             if arm is None:
-                undeclared[metric] += _rows(key_state) if of.name and value is None else 0
+                undeclared[metric] += _rows(key_state) if design.name and value is None else 0
             elif metric == UNITS and isinstance(key_state, sm.Units):
                 _add(units.setdefault(epoch, {}), arm, key_state)
             else:
                 epoch_states = metric_states.setdefault(epoch, {})
                 _add(epoch_states.setdefault(arm, {}), metric, key_state)
-    for epoch, arms in (arms_of(cohorts, of.arms) if cohorts else {}).items():
+    for epoch, arms in (arms_of(cohorts, design.arms) if cohorts else {}).items():
         for arm, of_arm in arms.items():
             metric_states.setdefault(epoch, {}).setdefault(arm, {}).update(of_arm)
-    counted = {name.removeprefix(of.prefix) for name in of.metrics}
-    counted -= {ACTIVE} if of.is_exposed else set()
-    experiment = experiments.Experiment(of.plan, metric_states, units, counted)
+    counted = {name.removeprefix(design.prefix) for name in design.metrics}
+    counted -= {ACTIVE} if design.is_exposed else set()
+    experiment = experiments.Experiment(design.plan, metric_states, units, counted)
     return experiment, max(undeclared.values(), default=0)
 
 
@@ -380,18 +380,18 @@ def _rows(state: sm.Accumulator) -> int:
     return int(results.counts_of(own_result(state, state.compute())).get("rows", 0))
 
 
-def arm_states(of: DeclaredExperiment, states: States) -> sm.PerKey:
+def arm_states(design: DeclaredExperiment, states: States) -> sm.PerKey:
     """The states of a metric by arm, summed over the epochs: keys are (0, arm)."""
-    arms = {key: of.arm_of(_place(key)[1]) for key in states.keys()}  # noqa: SIM118 - of a state
+    arms = {key: design.arm_of(_place(key)[1]) for key in states.keys()}  # noqa: SIM118 - of a state
     chosen = states.chosen(key for key, arm in arms.items() if arm is not None)
     return chosen.rekeyed(lambda key: (0, arms[key]))
 
 
-def sum_of_arms(of: DeclaredExperiment, state: sm.PerKey) -> sm.Accumulator | None:
+def sum_of_arms(design: DeclaredExperiment, state: sm.PerKey) -> sm.Accumulator | None:
     """The sum of a state over the epochs and the arms that are declared; None if it has none."""
     total: sm.Accumulator | None = None
     for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
-        if of.arm_of(_place(key)[1]) is not None:
+        if design.arm_of(_place(key)[1]) is not None:
             total = state.state(key) if total is None else total + state.state(key)
     return total
 
@@ -399,11 +399,11 @@ def sum_of_arms(of: DeclaredExperiment, state: sm.PerKey) -> sm.Accumulator | No
 UnitsByEpoch: TypeAlias = "dict[str, dict[str, sm.Units]]"  # not evaluated: it would import them
 
 
-def add_units(of: DeclaredExperiment, known: UnitsByEpoch, state: sm.PerKey) -> None:
+def add_units(design: DeclaredExperiment, counted: UnitsByEpoch, state: sm.PerKey) -> None:
     """Add the units of a state by epoch and arm."""
     for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
         epoch, value = _place(key)
-        units, arm, arms = state.state(key), of.arm_of(value), known.setdefault(epoch, {})
+        units, arm, arms = state.state(key), design.arm_of(value), counted.setdefault(epoch, {})
         if isinstance(units, sm.Units) and arm is not None:
             _add(arms, arm, units)
 

@@ -72,16 +72,16 @@ def outcome_of(
     span: Span | None,
     rows: Sequence[DeltaMetadata],
     metric: str | None = None,
-    known: WindowOutcome | None = None,
+    last: WindowOutcome | None = None,
 ) -> WindowOutcome:
-    """One window, computed from its rows; None is the total. metric: only its comparisons. known:
+    """One window, computed from its rows; None is the total. metric: only its comparisons. last:
     the answer, if it is made of the same rows. Raises TooLarge."""
     stored = frozenset((row.id, row.pane, row.end_offset, row.nbytes) for row in rows)
     made_of: object = now.version.generation.id, design, stored
     if span is None and design.is_of_closed_units:
         made_of = made_of, design.closed_days(closed_ms_of(now, design))
-    if known is not None and known.made_of == made_of:
-        return known
+    if last is not None and last.made_of == made_of:
+        return last
     experiment, undeclared = experiment_over(now, design, rows)
     outcome = experiment.outcome(None if metric is None else design.watched_of(metric))
     findings = () if span is None else outcome.report().findings
@@ -99,7 +99,7 @@ def total_of(
     """The total since the start. panes: of the experiment. totals: those that are known."""
     key = now.version.generation.id, design.name
     rows = now.delta_metadata(design.total_panes(panes))
-    totals[key] = total = outcome_of(now, design, None, rows, known=totals.get(key))
+    totals[key] = total = outcome_of(now, design, None, rows, last=totals.get(key))
     return total
 
 
@@ -136,51 +136,57 @@ def ended_note(phase: Phase, report: Report) -> tuple[str, ...]:
     return (f"The experiment has ended{' without a decision' * is_open}.",)
 
 
-def days_so_far(now: StoreView, of: DeclaredExperiment, panes: Sequence[Pane]) -> float | None:
+def days_so_far(
+    now: StoreView, declared: DeclaredExperiment, panes: Sequence[Pane]
+) -> float | None:
     """The days of events from the first window of the experiment that is kept, or the first look if
     that was earlier, to its newest event; None before the first event."""
-    newest_ms = newest_of(now.snapshot, of, panes)
-    starts = [now.first_look_ms(of.fingerprint), *(pane.start_ms for pane in panes)]
+    newest_ms = newest_of(now.snapshot, declared, panes)
+    starts = [now.first_look_ms(declared.fingerprint), *(pane.start_ms for pane in panes)]
     times = [ms for ms in starts if ms is not None]
     if not times or newest_ms is None:
         return None
-    first_ms = min(times) if of.start_ms is None else max(min(times), of.start_ms)
+    first_ms = min(times) if declared.start_ms is None else max(min(times), declared.start_ms)
     return (newest_ms - first_ms) / DAY_MS
 
 
-def first_window_ms(now: StoreView, of: DeclaredExperiment, panes: Sequence[Pane]) -> int | None:
+def first_window_ms(
+    now: StoreView, declared: DeclaredExperiment, panes: Sequence[Pane]
+) -> int | None:
     """The start of the first window of an experiment, or its declared start if that is later; None
     if it is not known, because earlier windows may have been dropped."""
     first_ms = min((pane.start_ms for pane in panes if pane.start_ms is not None), default=None)
     floor_ms = now.version.generation.floor_ms
     if first_ms is None or (floor_ms is not None and first_ms <= floor_ms):
         return None
-    return first_ms if of.start_ms is None else max(first_ms, of.start_ms)
+    return first_ms if declared.start_ms is None else max(first_ms, declared.start_ms)
 
 
 def period_of(
-    now: StoreView, of: DeclaredExperiment, panes: Sequence[Pane]
+    now: StoreView, declared: DeclaredExperiment, panes: Sequence[Pane]
 ) -> tuple[int | None, int | None]:
     """A start and an end between which an experiment certainly had events, None where it has none
     or it is not known. Without a declared time that is the inner end of its first or last window,
     so that two that followed each other within a window are not taken to have run at once."""
     windows = sorted({pane[2:] for pane in panes if not pane.is_total})
-    start_ms, end_ms = of.start_ms, of.end_ms
-    if of.ended and windows:
+    start_ms, end_ms = declared.start_ms, declared.end_ms
+    if declared.ended and windows:
         last_ms = windows[-1][0] if len(windows) > 1 else windows[-1][1]
         end_ms = last_ms if end_ms is None or last_ms is None else min(end_ms, last_ms)
-    if start_ms is None and first_window_ms(now, of, panes) is not None:
+    if start_ms is None and first_window_ms(now, declared, panes) is not None:
         start_ms = windows[0][1]
         if start_ms is not None and end_ms is not None:
             start_ms = min(start_ms, end_ms - 1)
     return start_ms, end_ms
 
 
-def newest_of(snapshot: Snapshot, of: DeclaredExperiment, panes: Sequence[Pane]) -> int | None:
+def newest_of(
+    snapshot: Snapshot, declared: DeclaredExperiment, panes: Sequence[Pane]
+) -> int | None:
     """The newest event of the store; of an experiment that counts no more, where it ends: at its
     declared end, or with its last window."""
-    times = [snapshot.greatest_event_ms, of.end_ms]
-    if of.ended:
+    times = [snapshot.greatest_event_ms, declared.end_ms]
+    if declared.ended:
         times.append(max((pane.end_ms for pane in panes if pane.end_ms is not None), default=None))
     return None if times[0] is None else min(ms for ms in times if ms is not None)
 

@@ -64,11 +64,11 @@ def exposed_answer(
     design: DeclaredExperiment,
     panes: Sequence[Pane],
     metric: str | None,
-    known: ExposedAnswers,
+    answers: ExposedAnswers,
 ) -> ExposedAnswer:
     """What an experiment shows of exposed units.
 
-    panes: of the experiment. metric: only of this one. known: the last answers, which are kept as
+    panes: of the experiment. metric: only of this one. answers: the last answers, which are kept as
     long as what they are made of stays; this one is added.
     """
     names = {design.prefix + name for name in (UNITS, ACTIVE, *design.unit_metrics)}
@@ -86,7 +86,7 @@ def exposed_answer(
         None if closed_ms is None else closed_ms // MINUTE_MS,
     )
     key = now.version.generation.id, design.name, metric
-    before = known.get(key)
+    before = answers.get(key)
     if before is not None and before[0] == made_of:
         return before[1]
     if sum(row.nbytes for row in rows) > MAX_BYTES:
@@ -97,7 +97,7 @@ def exposed_answer(
         with closing(now.states(rows)) as stored:
             sums = summed((row.pane, state_of(row, data)) for row, data in stored)
         answer = _Exposed(design, sums, closed_ms, metric).answer()
-    known[key] = made_of, answer
+    answers[key] = made_of, answer
     return answer
 
 

@@ -105,22 +105,22 @@ class ExposuresReader:
         return iter(self._rows.values())
 
 
-def exposures_warnings(found: ExposureStatus) -> Iterator[str]:
+def exposures_warnings(status: ExposureStatus) -> Iterator[str]:
     """A warning if more than TOO_LATE of the exposures, or of all events, were too late."""
     hint = (
         "raise [windows] lateness_s, or reopen_s, in a new generation. An event far ahead of the "
         "others makes those after it late"
     )
-    exposures = found.unit_exposures + found.pending_exposures + found.late_exposures
-    if found.late_exposures > TOO_LATE * exposures:
+    exposures = status.unit_exposures + status.pending_exposures + status.late_exposures
+    if status.late_exposures > TOO_LATE * exposures:
         yield (
-            f"{_share_text(found.late_exposures, exposures)} exposures were too late. Their units "
+            f"{_share_text(status.late_exposures, exposures)} exposures were too late. Their units "
             f"are in an arm from a later exposure on, or in none; {hint}"
         )
-    if found.late_events > TOO_LATE * found.events:
+    if status.late_events > TOO_LATE * status.events:
         yield (
-            f"{_share_text(found.late_events, found.events)} events were too late to be attributed "
-            f"to an arm. They are in quarantine; {hint}"
+            f"{_share_text(status.late_events, status.events)} events were too late to be "
+            f"attributed to an arm. They are in quarantine; {hint}"
         )
 
 

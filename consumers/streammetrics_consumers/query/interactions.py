@@ -111,11 +111,11 @@ def _entry(interaction: Interaction) -> InteractionEntry:
 
 
 def unit_views(
-    of: DeclaredExperiment, experiment: Experiment, outcome: Outcome
+    declared: DeclaredExperiment, experiment: Experiment, outcome: Outcome
 ) -> Mapping[str, str]:
     """By each name of the decision the view of UnitSums that equals its own, "" if none does; empty
     unless interactions are asked for, and before there is a state."""
-    if not of.unit_sums:
+    if not declared.unit_sums:
         return {}
     states = {
         metric: state
@@ -135,16 +135,16 @@ def unit_views(
     }
 
 
-def _measured(now: StoreView, member: Member, known: _Measured | None) -> _Measured:
-    """What is known by unit of the decision metrics of an experiment; known: the answer, if it
+def _measured(now: StoreView, member: Member, last: _Measured | None) -> _Measured:
+    """What is known by unit of the decision metrics of an experiment; last: the answer, if it
     follows from the same rows."""
     design = member.design
     panes = [size.pane for size in now.snapshot.panes if size.pane.metric in design.unit_sums]
     rows = now.delta_metadata(window_panes(panes, None, None))
     stored = frozenset((row.id, row.end_offset, row.nbytes) for row in rows)
     made_of = design, tuple(member.unit_views.items()), stored
-    if known is not None and known.made_of == made_of:
-        return known
+    if last is not None and last.made_of == made_of:
+        return last
     sums: dict[str, sm.UnitSums] = {}
     why = _NO_SUMS
     if sum(row.nbytes for row in rows) > MAX_STATE_BYTES:

@@ -66,16 +66,16 @@ def outcome_answer(waiting: int, delays: results.OutcomeDelays) -> JoinOutcome:
     )
 
 
-def join_warnings(found: Join, warn_cut: float) -> Iterator[str]:
+def join_warnings(join: Join, warn_cut: float) -> Iterator[str]:
     """A warning if more than TOO_LATE of the events were too late, and one for each outcome of
     which the label window cuts off more than `warn_cut`."""
-    late = late_warning(found.late_impressions + found.late_outcomes, found.events)
+    late = late_warning(join.late_impressions + join.late_outcomes, join.events)
     if late is not None:
         yield late
-    window = f"{plain(found.label_window_s)} s"
+    window = f"{plain(join.label_window_s)} s"
     hint = "raise [join] label_window_s, or warn_cut"
     limit = f"more than warn_cut = {percent(warn_cut)}; {hint} if this is intended"
-    for name, outcome in found.outcomes.items():
+    for name, outcome in join.outcomes.items():
         if outcome.share_after_window > warn_cut:
             yield (
                 f"the label window cuts off {name}: at least {percent(outcome.share_after_window)} "

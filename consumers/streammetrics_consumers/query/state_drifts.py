@@ -64,13 +64,13 @@ def drifts_of(
     return drifts
 
 
-def drifts_json(reference: Accumulator, current: Accumulator, found: Found) -> Json:
+def drifts_json(reference: Accumulator, current: Accumulator, drifts: Found) -> Json:
     """The content of `drift --json`."""
     return {
         "format": "streammetrics-drift/1",
         "reference": reference.digest(),
         "current": current.digest(),
-        "results": [{"path": list(path), **_json(result)} for path, result in found],
+        "results": [{"path": list(path), **_json(result)} for path, result in drifts],
     }
 
 

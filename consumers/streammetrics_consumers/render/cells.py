@@ -267,15 +267,15 @@ class UnitTexts:
         return counts, planned
 
 
-def units_of(found: SampleRatioFound, control: str = "") -> UnitTexts:
+def units_of(ratio: SampleRatioFound, control: str = "") -> UnitTexts:
     """The texts of the sample ratio check, the control first."""
-    compared = not found.reason
-    counts = sorted(found.counts, key=lambda pair: pair[0] != control)
+    compared = not ratio.reason
+    counts = sorted(ratio.counts, key=lambda pair: pair[0] != control)
     return UnitTexts(
         tuple((formatting.name(variant), formatting.count(n)) for variant, n in counts),
-        formatting.chance(found.pvalue) if compared else "",
-        formatting.evidence(found.e_value) if compared else "",
-        found.alarm,
+        formatting.chance(ratio.pvalue) if compared else "",
+        formatting.evidence(ratio.e_value) if compared else "",
+        ratio.alarm,
     )
 
 

@@ -129,21 +129,21 @@ def _ratio(entry: ExperimentEntry) -> tuple[str, Tone]:
     return "as planned", "good"
 
 
-def _effect(found: EntryEffect | None) -> tuple[str, str, str, str, list[float]]:
+def _effect(effect: EntryEffect | None) -> tuple[str, str, str, str, list[float]]:
     """The label, the effect, its interval and its relative size as texts; the finite numbers."""
-    if found is None or math.isnan(found.estimate):
+    if effect is None or math.isnan(effect.estimate):
         return "", "", "", "", []
-    decimals = formatting.effect_decimals(found.estimate, found.lower, found.upper)
+    decimals = formatting.effect_decimals(effect.estimate, effect.lower, effect.upper)
     always = ""
-    if not found.reason:
-        always = formatting.between(found.lower, found.upper, decimals, signed=True)
-    numbers = [number for number in (found.estimate, found.lower, found.upper)
+    if not effect.reason:
+        always = formatting.between(effect.lower, effect.upper, decimals, signed=True)
+    numbers = [number for number in (effect.estimate, effect.lower, effect.upper)
                if math.isfinite(number)]  # fmt: skip
     return (
-        formatting.label(found.metric, found.view, most=METRIC),
-        formatting.number(found.estimate, decimals, signed=True),
+        formatting.label(effect.metric, effect.view, most=METRIC),
+        formatting.number(effect.estimate, decimals, signed=True),
         always,
-        formatting.lift(found.relative),
+        formatting.lift(effect.relative),
         numbers,
     )
 

@@ -81,16 +81,16 @@ def exposed_parts(answer: ExposedAnswer | None) -> Iterator[RenderableType]:
         yield grid
 
 
-def exposures_table(found: ExposureStatus | None) -> Iterator[RenderableType]:
+def exposures_table(status: ExposureStatus | None) -> Iterator[RenderableType]:
     """The part of `results` and `status` about exposures; nothing without them."""
-    if found is None:
+    if status is None:
         return
-    yield Text(f"\nexposures, {exposures_window(found)}\n", "bold cyan")
+    yield Text(f"\nexposures, {exposures_window(status)}\n", "bold cyan")
     counted = columns(header=False)
     counted.add_column(min_width=LABEL)
     counted.add_column(justify="right", no_wrap=True)
     counted.add_column(no_wrap=True)
-    for line in exposures_counts(found):
+    for line in exposures_counts(status):
         counted.add_row(*map(Text, line))
     yield counted
-    yield from (Text(f"warning: {warning}", "yellow") for warning in found.warnings)
+    yield from (Text(f"warning: {warning}", "yellow") for warning in status.warnings)

@@ -80,7 +80,7 @@ def arms_of(rows: Sequence[WindowFinding]) -> Iterator[ArmText]:
         yield ArmText(formatting.name(arm), _SYMBOLS[tone], tone, "; ".join(parts))
 
 
-def progress_text(found: ProgressAnswer | None, looks: int) -> str:
+def progress_text(progress: ProgressAnswer | None, looks: int) -> str:
     """How far an experiment is of what was planned; parts that are not known are left out.
 
     >>> progress_text(ProgressAnswer(8.04, 14, 9612, 20000.0), 6)
@@ -88,14 +88,14 @@ def progress_text(found: ProgressAnswer | None, looks: int) -> str:
     >>> progress_text(ProgressAnswer(None, None, 9612, None), 1)
     '9,612 units so far; 1 look'
     """
-    if found is None:
+    if progress is None:
         return ""
     count = formatting.count
-    days = None if found.days is None else formatting.number(found.days, 1)
+    days = None if progress.days is None else formatting.number(progress.days, 1)
     days = "less than 0.1" if days == "0.0" else days
-    units = None if found.units is None else count(found.units)
-    whole = None if found.planned_days is None else count(found.planned_days)
-    planned = None if found.planned_units is None else count(round(found.planned_units))
+    units = None if progress.units is None else count(progress.units)
+    whole = None if progress.planned_days is None else count(progress.planned_days)
+    planned = None if progress.planned_units is None else count(round(progress.planned_units))
     parts = (
         _planned_part(days, whole, "days"),
         _planned_part(units, planned, "units"),

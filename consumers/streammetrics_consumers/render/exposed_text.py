@@ -63,39 +63,39 @@ def exposed_tables(answer: ExposedAnswer) -> Iterator[CaptionedTable]:
         yield _day_effects(answer.since, metric, view)
 
 
-def exposures_line(found: ExposureStatus) -> str:
+def exposures_line(status: ExposureStatus) -> str:
     """The counts of the exposures of a stream in one line."""
     return ", ".join(
         f"{count} {name.strip()}" + (f" ({more})" if more else "")
-        for name, count, more in exposures_counts(found)
+        for name, count, more in exposures_counts(status)
     )
 
 
-def exposures_counts(found: ExposureStatus) -> Iterator[tuple[str, str, str]]:
+def exposures_counts(status: ExposureStatus) -> Iterator[tuple[str, str, str]]:
     """The events and exposures of a stream by their status: name, count, and what it is of."""
     count = formatting.count
-    yield "events counted", count(found.closed), ""
-    yield "  pending", count(found.pending_events), ""
-    yield "  too late", count(found.late_events), ""
-    yield "units exposed", count(found.unit_exposures), "once for each experiment and arm"
-    yield "  exposures pending", count(found.pending_exposures), ""
-    yield "  exposures too late", count(found.late_exposures), ""
-    if found.several:
-        yield "  in several arms", count(found.several), ""
-    if found.dropped:
-        yield "  exposures left out", count(found.dropped), "their experiment did not count them"
+    yield "events counted", count(status.closed), ""
+    yield "  pending", count(status.pending_events), ""
+    yield "  too late", count(status.late_events), ""
+    yield "units exposed", count(status.unit_exposures), "once for each experiment and arm"
+    yield "  exposures pending", count(status.pending_exposures), ""
+    yield "  exposures too late", count(status.late_exposures), ""
+    if status.several:
+        yield "  in several arms", count(status.several), ""
+    if status.dropped:
+        yield "  exposures left out", count(status.dropped), "their experiment did not count them"
 
 
-def exposures_window(found: ExposureStatus) -> str:
+def exposures_window(status: ExposureStatus) -> str:
     """How long events count after an exposure."""
-    if math.isnan(found.window_s):
+    if math.isnan(status.window_s):
         return "without a window"
-    return f"window {formatting.span_text(round(1000 * found.window_s))}"
+    return f"window {formatting.span_text(round(1000 * status.window_s))}"
 
 
-def exposures_with_texts(found: ExposureStatus) -> ExposureStatus:
+def exposures_with_texts(status: ExposureStatus) -> ExposureStatus:
     """The status of exposures, with its counts in one line."""
-    return replace(found, text=exposures_line(found))
+    return replace(status, text=exposures_line(status))
 
 
 def decapitalized(sentence: str) -> str:

@@ -243,10 +243,10 @@ def _exposed(answer: ExposedAnswer) -> Iterator[str]:
         yield _table(escaped(table.caption), table.head, table.names, table.lines)
 
 
-def _exposures(found: ExposureStatus) -> Iterator[str]:
+def _exposures(status: ExposureStatus) -> Iterator[str]:
     """The exposures of a stream by status."""
-    yield from _warnings(found.warnings)
-    yield _table(exposures_window(found), ("what", "count", "of"), 1, exposures_counts(found))
+    yield from _warnings(status.warnings)
+    yield _table(exposures_window(status), ("what", "count", "of"), 1, exposures_counts(status))
 
 
 def _warnings(sentences: Iterable[str]) -> Iterator[str]:
@@ -314,10 +314,10 @@ def _units(sample_ratio: SampleRatioFound, control: str) -> str:
     return _table(caption, ("variant", "units"), 1, units.counts)
 
 
-def join_tables(found: Join) -> Iterator[str]:
+def join_tables(join: Join) -> Iterator[str]:
     """The tables of a join: its events by status, and its outcomes."""
-    yield _table(join_window(found), ("what", "count", "share"), 1, join_counts(found))
-    yield _table("outcomes of closed label windows", OUTCOME_HEAD, 1, join_outcomes(found))
+    yield _table(join_window(join), ("what", "count", "share"), 1, join_counts(join))
+    yield _table("outcomes of closed label windows", OUTCOME_HEAD, 1, join_outcomes(join))
 
 
 def _table(

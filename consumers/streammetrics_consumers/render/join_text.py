@@ -16,44 +16,44 @@ OUTCOME_HEAD: Final = (
 )  # fmt: skip
 
 
-def join_window(found: Join) -> str:
+def join_window(join: Join) -> str:
     """The label window of a join."""
-    return f"label window {formatting.plain(found.label_window_s)} s"
+    return f"label window {formatting.plain(join.label_window_s)} s"
 
 
-def join_line(found: Join) -> str:
+def join_line(join: Join) -> str:
     """The counts of a join in one line."""
-    unattributed = sum(outcome.unattributed for outcome in found.outcomes.values())
+    unattributed = sum(outcome.unattributed for outcome in join.outcomes.values())
     return (
-        f"{formatting.count(found.closed)} impressions counted, "
-        f"{formatting.count(found.pending)} pending, "
+        f"{formatting.count(join.closed)} impressions counted, "
+        f"{formatting.count(join.pending)} pending, "
         f"{formatting.count(unattributed)} outcomes unattributed, "
-        f"{formatting.count(found.repeated)} events repeated"
+        f"{formatting.count(join.repeated)} events repeated"
     )
 
 
-def join_counts(found: Join) -> Iterator[tuple[str, str, str]]:
+def join_counts(join: Join) -> Iterator[tuple[str, str, str]]:
     """The events of a join by their status: name, count, and share."""
-    count, late = formatting.count, found.late_impressions + found.late_outcomes
-    yield "impressions counted", count(found.closed), ""
-    yield "  pending", count(found.pending), _share(found.share_pending, "impressions")
-    if found.conflicts:
-        yield "  in conflict, left out", count(found.conflicts), ""
-    yield "events repeated", count(found.repeated), _share(found.share_repeated, "events")
+    count, late = formatting.count, join.late_impressions + join.late_outcomes
+    yield "impressions counted", count(join.closed), ""
+    yield "  pending", count(join.pending), _share(join.share_pending, "impressions")
+    if join.conflicts:
+        yield "  in conflict, left out", count(join.conflicts), ""
+    yield "events repeated", count(join.repeated), _share(join.share_repeated, "events")
     yield "  too late to be joined", count(late), ""
 
 
-def join_outcomes(found: Join) -> Iterator[tuple[str, ...]]:
+def join_outcomes(join: Join) -> Iterator[tuple[str, ...]]:
     """The cells under OUTCOME_HEAD for each outcome of a join."""
-    for name, outcome in found.outcomes.items():
+    for name, outcome in join.outcomes.items():
         unattributed = outcome.unattributed
         share = f" ({formatting.percent(outcome.share_unattributed)})" if unattributed else ""
         yield (
             formatting.name(name, COLUMN),
             formatting.count(outcome.attributed),
             formatting.count(unattributed) + share,
-            _delay_bound(found, outcome, 0.5),
-            _delay_bound(found, outcome, 0.99),
+            _delay_bound(join, outcome, 0.5),
+            _delay_bound(join, outcome, 0.99),
             formatting.percent(outcome.share_after_window) if outcome.attributed else "",
         )
 

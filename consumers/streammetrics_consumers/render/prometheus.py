@@ -63,19 +63,19 @@ _ROW_GAUGES: Final = {
 
 
 def result_gauges(
-    found: Mapping[str, ResultsAnswer], experiments: Mapping[str, ResultsAnswer] = {}
+    answers: Mapping[str, ResultsAnswer], experiments: Mapping[str, ResultsAnswer] = {}
 ) -> Iterator[Metric]:
     """The metric families of one scrape, from the results by window; without any, `results_up`.
     experiments: results since the start of those with a name, by it."""
-    yield _gauge("results_up", "Whether the results can be read", bool(found))
-    if not found:
+    yield _gauge("results_up", "Whether the results can be read", bool(answers))
+    if not answers:
         return
     rows, left_out = [], 0
-    for window, results in found.items():
+    for window, results in answers.items():
         shown = sorted(headline_rows(results), key=_fewest_names)
         rows += [(window, row) for row in shown[:ROWS]]
         left_out += len(shown[ROWS:]) + results.tables.left_out * len(results.tables.headlines)
-    total = found["total"]
+    total = answers["total"]
     yield _gauge("results_events", "Events counted when the results were read",
                  total.rows_read)  # fmt: skip
     yield from _row_gauges(rows)
@@ -96,14 +96,14 @@ def result_gauges(
                  left_out)  # fmt: skip
 
 
-def _experiment_gauges(found: Mapping[str, ResultsAnswer]) -> Iterator[Metric]:
+def _experiment_gauges(answers: Mapping[str, ResultsAnswer]) -> Iterator[Metric]:
     """The recommendation and the units of each experiment, by its name: those that there are."""
     actions: list[tuple[tuple[str, ...], float]] = []
     shares: list[tuple[tuple[str, ...], float]] = []
     units: list[tuple[tuple[str, ...], float]] = []
     e_values: list[tuple[tuple[str, ...], float]] = []
     alarms: list[tuple[tuple[str, ...], float]] = []
-    for name, results in found.items():
+    for name, results in answers.items():
         of_it = (name,) if name else ()
         if results.recommendation is not None:
             now = results.recommendation.action
@@ -116,7 +116,7 @@ def _experiment_gauges(found: Mapping[str, ResultsAnswer]) -> Iterator[Metric]:
             if not ratio.reason:
                 e_values.append((of_it, ratio.e_value))
                 alarms.append((of_it, ratio.alarm and not ratio.acknowledged))
-    has_units = any(results.srm is not None for results in found.values())
+    has_units = any(results.srm is not None for results in answers.values())
     for name, help_text, label, values, is_shown in (
         ("recommendation", "1 for the recommended action, 0 for all others", ("action",), actions,
          bool(actions)),
@@ -220,41 +220,42 @@ def _effect_gauges(rows: Sequence[tuple[str, WindowFinding]]) -> Iterator[Metric
     yield from (*families, verdicts)
 
 
-def join_gauges(found: Join | None) -> Iterator[Metric]:
+def join_gauges(join: Join | None) -> Iterator[Metric]:
     """The metric families of a join; none if events are not joined."""
-    if found is None:
+    if join is None:
         return
     yield _labelled_family(
         "join_impressions", "Impressions since the start, by state", "state",
-        [("closed", found.closed), ("pending", found.pending), ("conflict", found.conflicts),
-         ("late", found.late_impressions)],
+        [("closed", join.closed), ("pending", join.pending), ("conflict", join.conflicts),
+         ("late", join.late_impressions)],
     )  # fmt: skip
     yield _gauge("join_late_outcomes", "Outcomes that came too late to be joined",
-                 found.late_outcomes)  # fmt: skip
-    yield _gauge("join_repeated_events", "Events that repeat an earlier one", found.repeated)
+                 join.late_outcomes)  # fmt: skip
+    yield _gauge("join_repeated_events", "Events that repeat an earlier one", join.repeated)
     closed = GaugeMetricFamily("streammetrics_join_closed_timestamp_seconds",
                                "Event time up to which label windows are closed")  # fmt: skip
-    if found.closed_ms is not None:
-        closed.add_metric([], found.closed_ms / 1000)
+    if join.closed_ms is not None:
+        closed.add_metric([], join.closed_ms / 1000)
     yield closed
-    yield from _outcome_families(found)
+    yield from _outcome_families(join)
 
 
-def _exposure_gauges(found: ExposureStatus) -> Iterator[Metric]:
+def _exposure_gauges(status: ExposureStatus) -> Iterator[Metric]:
     """The metric families of the exposures of a stream."""
     yield _labelled_family(
         "exposures_events", "Events that are attributed by exposures, by state", "state",
-        [("closed", found.closed), ("pending", found.pending_events), ("late", found.late_events)],
+        [("closed", status.closed), ("pending", status.pending_events),
+         ("late", status.late_events)],
     )  # fmt: skip
     yield _labelled_family(
         "exposures", "Exposures since the start, by state", "state",
-        [("known", found.unit_exposures), ("pending", found.pending_exposures),
-         ("late", found.late_exposures), ("left_out", found.dropped)],
+        [("known", status.unit_exposures), ("pending", status.pending_exposures),
+         ("late", status.late_exposures), ("left_out", status.dropped)],
     )  # fmt: skip
     closed = GaugeMetricFamily("streammetrics_exposures_closed_timestamp_seconds",
                                "Event time up to which events are attributed")  # fmt: skip
-    if found.closed_ms is not None:
-        closed.add_metric([], found.closed_ms / 1000)
+    if status.closed_ms is not None:
+        closed.add_metric([], status.closed_ms / 1000)
     yield closed
 
 

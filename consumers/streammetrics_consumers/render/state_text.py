@@ -55,14 +55,14 @@ def state_text(state: Accumulator, style: Style, *, title: str) -> str:
     return rendered(parts, style)
 
 
-def drifts_text(found: Found, style: Style, *, title: str) -> str:
+def drifts_text(drifts: Found, style: Style, *, title: str) -> str:
     """The text of `drift`."""
     parts: list[RenderableType] = [Text(title, "bold")]
-    for path, drift in found[:MAX_STATES]:
+    for path, drift in drifts[:MAX_STATES]:
         heading = " / ".join(formatting.name(step, 60) for step in path)
         parts.append(Text(f"\n{heading or 'drift'}", "bold cyan"))
         parts.append(_pairs([*_lines(drift), ("drift is certain", _certain(drift))]))
-    n_hidden = len(found) - MAX_STATES
+    n_hidden = len(drifts) - MAX_STATES
     if n_hidden > 0:
         parts.append(Text(f"\n{n_hidden} more: use --json"))
     return rendered(parts, style)

@@ -163,9 +163,9 @@ def health(results: ResultsAnswer) -> list[Text]:
     return lines
 
 
-def advice(found: Recommendation, mixed: Contamination | None) -> Text:
+def advice(recommendation: Recommendation, mixed: Contamination | None) -> Text:
     """The recommendation, coloured by its tone; words about units of several variants are amber."""
-    return _marked(found.sentence, mixed, COLOURS[ACTION_TONES[found.action]])
+    return _marked(recommendation.sentence, mixed, COLOURS[ACTION_TONES[recommendation.action]])
 
 
 def recommendations(answers: Iterable[tuple[str | None, ResultsAnswer]], style: Style) -> str:
@@ -182,24 +182,24 @@ def recommendations(answers: Iterable[tuple[str | None, ResultsAnswer]], style: 
     return f"{title}:\n{rendered(lines, style)}\n"
 
 
-def join_table(found: Join | None) -> Iterator[RenderableType]:
+def join_table(join: Join | None) -> Iterator[RenderableType]:
     """The part of `results` and `status` about the join; nothing if events are not joined."""
-    if found is None:
+    if join is None:
         return
-    yield Text(f"\njoined, {join_window(found)}\n", "bold cyan")
+    yield Text(f"\njoined, {join_window(join)}\n", "bold cyan")
     counted = columns(header=False)
     counted.add_column(min_width=LABEL)
     counted.add_column(justify="right", no_wrap=True)
     counted.add_column(no_wrap=True)
-    for line in join_counts(found):
+    for line in join_counts(join):
         counted.add_row(*map(Text, line))
     yield counted
     yield Text("")
     outcomes = columns(OUTCOME_HEAD[0], numbers=OUTCOME_HEAD[1:])
-    for cells in join_outcomes(found):
+    for cells in join_outcomes(join):
         outcomes.add_row(*map(Text, cells))
     yield outcomes
-    yield from (Text(f"warning: {warning}", "yellow") for warning in found.warnings)
+    yield from (Text(f"warning: {warning}", "yellow") for warning in join.warnings)
 
 
 # -- values ------------------------------------------------------------------------------------

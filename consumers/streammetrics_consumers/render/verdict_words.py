@@ -84,10 +84,10 @@ def parted_rows(sentence: str) -> tuple[str, str]:
     return (sentence, "") if match is None else (sentence[: match.start()], match[0])
 
 
-def tone_of(found: Recommendation, mixed: Contamination | None) -> Tone:
+def tone_of(recommendation: Recommendation, mixed: Contamination | None) -> Tone:
     """The tone of a recommendation; "warn" if units of several variants are too many, unless the
     tone is "bad"."""
-    tone = ACTION_TONES[found.action]
+    tone = ACTION_TONES[recommendation.action]
     return "warn" if mixed is not None and mixed.warning and tone != "bad" else tone
 
 
@@ -99,7 +99,10 @@ def parted(sentence: str, mixed: Contamination | None) -> tuple[str, str, str]:
 
 
 def standing(
-    state: ExperimentState, sentence: str, mixed: Contamination | None, found: Recommendation | None
+    state: ExperimentState,
+    sentence: str,
+    mixed: Contamination | None,
+    recommendation: Recommendation | None,
 ) -> str:
     """The text below the recommendation: "" if the recommendation gives the reason, otherwise
     without its sentences and without the one about units of several variants."""
@@ -107,15 +110,15 @@ def standing(
         return ""
     warning = "" if mixed is None else mixed.sentence
     rest = sentence.replace(warning, "").strip() if warning else sentence
-    advice = "" if found is None else found.sentence
+    advice = "" if recommendation is None else recommendation.sentence
     return " ".join(part for part in _ENDS.split(rest) if part not in advice)
 
 
-def standing_over(of: DeclaredExperiment | None, total: ResultsAnswer) -> str:
+def standing_over(declared: DeclaredExperiment | None, total: ResultsAnswer) -> str:
     """`standing` for an answer over the total; "" if no experiment is declared."""
-    if of is None:
+    if declared is None:
         return ""
     from streammetrics_consumers.query.comparisons import verdict
 
-    state, sentence = verdict(of, total.comparisons)
+    state, sentence = verdict(declared, total.comparisons)
     return standing(state, sentence, total.contamination, total.recommendation)

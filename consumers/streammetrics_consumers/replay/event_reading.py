@@ -159,10 +159,10 @@ def _join_with(join: JoinConfig | None, reading: Mapping[str, Any] | None) -> Jo
     return replace(join, id=reading["id"], impression=first, outcomes=outcomes)
 
 
-def require_same_states(config: Config, of: Generation) -> None:
+def require_same_states(config: Config, generation: Generation) -> None:
     """Raise SettingsChanged unless events that this config reads can be added to the states of a
     generation, whatever their paths."""
-    live = {metric.name: metric.description for metric in of.metrics if not metric.ended}
+    live = {metric.name: metric.description for metric in generation.metrics if not metric.ended}
     counted = {metric.name: (_EQUAL, True) for metric in config.counted}
     for names, table in (
         ((ROWS, DELAYS), config.join),

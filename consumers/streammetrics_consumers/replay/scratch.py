@@ -63,14 +63,14 @@ class Scratch:
     has the config that each retry was read with, and `seen` the digests of the ids that each head
     remembers. `of` maps each own head to the head of the ledger, and the retry or None."""
 
-    def __init__(self, config: Config, ledger: Ledger, scratch: Ledger, found: Findings) -> None:
+    def __init__(self, config: Config, ledger: Ledger, scratch: Ledger, findings: Findings) -> None:
         copied = copy_ledger(ledger.store, scratch.store)
-        self.config, self.ledger, self.found = config, scratch, found
+        self.config, self.ledger, self.found = config, scratch, findings
         self.history = copied.history
         self.store = scratch.store
         self.generation, self.heads, self.seen = copied.generation, copied.heads, copied.seen
         for text in copied.inconsistencies:
-            found.differs("store", text)
+            findings.differs("store", text)
         self.retries = {
             number: with_reading(config, text) for number, text in copied.retries.items()
         }

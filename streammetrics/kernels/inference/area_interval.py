@@ -31,7 +31,7 @@ Number = TypeVar("Number", float, NDArray[np.float64])
 _HALF_INT64: Final = 1 << 61  # twice this plus a bucket fits int64
 
 
-class Spread(NamedTuple):
+class PlacementSpread(NamedTuple):
     """A variance, and its degrees of freedom."""
 
     variance: float
@@ -64,7 +64,7 @@ class Placements:
         return ratio(self.ties, 2 * self.positives * self.negatives)
 
     @cached_property
-    def spread(self) -> Spread:
+    def spread(self) -> PlacementSpread:
         """The variance of the area for independent rows, correctly rounded, nan below 2 rows of a
         class; and Satterthwaite's degrees of freedom: (a + b)² / (a² / (P - 1) + b² / (N - 1)).
 
@@ -72,15 +72,15 @@ class Placements:
         """
         p, n, square = self.positives, self.negatives, self.half_wins**2
         if p < 2 or n < 2:
-            return Spread(math.nan, math.nan)
+            return PlacementSpread(math.nan, math.nan)
         # What the rows of each class add to 4 P² N² (P - 1)(N - 1) times the variance.
         a = (p * self.squares[0] - square) * (n - 1)
         b = (n * self.squares[1] - square) * (p - 1)
         variance = ratio(a + b, 4 * p * p * n * n * (p - 1) * (n - 1))
         if not a + b:
-            return Spread(variance, math.nan)
+            return PlacementSpread(variance, math.nan)
         of_classes = a * a * (n - 1) + b * b * (p - 1)
-        return Spread(variance, ratio((a + b) ** 2 * (p - 1) * (n - 1), of_classes))
+        return PlacementSpread(variance, ratio((a + b) ** 2 * (p - 1) * (n - 1), of_classes))
 
 
 def placements(negatives: Ints, positives: Ints) -> Placements:

@@ -161,7 +161,9 @@ class ExtremesKind(Kind):
         column.add(np.array(values, np.float64), slots)
 
     def state(self, column: Any, slot: int) -> tuple[float, ...]:
-        return tuple(end.item() for end in column.of(np.array([slot])) if not np.isnan(end))
+        return tuple(
+            end.item() for end in column.extremes_of(np.array([slot])) if not np.isnan(end)
+        )
 
     def model(self, rows: Rows) -> tuple[float, ...]:
         values = [value for _, value in rows]

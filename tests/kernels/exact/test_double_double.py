@@ -29,7 +29,7 @@ def exactly(pair: Pair) -> list[Fraction]:
     [
         (dd.times, lambda x, y: x * y),
         (lambda x, y: dd.scaled(x, y.high), lambda x, y: x * Fraction(float(y))),
-        (lambda x, y: dd.over(x, y.high), lambda x, y: x / Fraction(float(y))),
+        (lambda x, y: dd.divided_by(x, y.high), lambda x, y: x / Fraction(float(y))),
         (lambda x, y: dd.quotient(x.high, y.high), lambda x, y: Fraction(float(x)) / y),
     ],
 )

@@ -73,10 +73,10 @@ SCORES = st.integers(-3, 3)
 def test_the_variance_of_two_areas_is_delongs_with_their_covariance(rows: list[Row]) -> None:
     found, labels = placed(rows), [label for label, _, _ in rows]
     if min(labels.count(0), labels.count(1)) < 2:
-        assert math.isnan(found.variance)
+        assert math.isnan(found.spread.variance)
         return
     difference, variance = delong(rows)
-    assert (found.area, found.variance) == (float(difference), float(variance))
+    assert (found.area, found.spread.variance) == (float(difference), float(variance))
 
 
 @pytest.mark.parametrize(("columns", "difference", "se"), KNOWN)
@@ -85,7 +85,7 @@ def test_the_areas_of_known_rows_have_their_known_error(
 ) -> None:
     found = placed(list(zip(*columns, strict=True)))
     assert found.area == difference
-    assert math.sqrt(found.variance) == pytest.approx(se, rel=1e-15)
+    assert math.sqrt(found.spread.variance) == pytest.approx(se, rel=1e-15)
 
 
 def test_a_model_beside_one_that_ties_all_rows_has_the_error_of_one_model() -> None:
@@ -94,7 +94,7 @@ def test_a_model_beside_one_that_ties_all_rows_has_the_error_of_one_model() -> N
     np.add.at(by_score, (np.array(labels), np.array(a)), 1)
     alone = placements(*by_score)
     beside = placed([(y, s, 0) for y, s in zip(labels, a, strict=True)])
-    assert (beside.variance, beside.df) == (alone.variance, alone.df)
+    assert beside.spread == alone.spread
     assert beside.area == pytest.approx(alone.area - 0.5, abs=1e-16)
 
 
