@@ -58,8 +58,8 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
     Cost
         An update costs about two sorts of its own scores, however many rows the state has; about 20
         ns more a row with weights. A read costs the rows that are new since the last one, if they
-        are few and all together weigh fewer than 2**31 units. An interval of the area reads all
-        rows once more, in about the time of an update, and in less than 2 MB.
+        are few and all together weigh less than two billion units. An interval of the area reads
+        all rows once more, in about the time of an update, and in less than 2 MB.
     Source
         Mann & Whitney 1947, Ann. Math. Stat. 18; Hanley & McNeil 1982, Radiology 143.
 

@@ -30,8 +30,8 @@ Intake: TypeAlias = Callable[[object], "Kept | None"]
 
 MOST_ROWS: Final = 1 << 13  # of a batch that waits; a pass of the kernels over more costs less
 _WIDEST: Final = 64  # columns of a table that waits
-_LONGEST: Final = 1 << 10  # items of a list that waits
-_FEW_LISTS: Final = 16  # of a call; the check of more together costs less
+_MOST_ITEMS: Final = 256  # of lists that wait; of arrays a third: the check of more costs less
+_LIST: Final = 8  # items in whose time a list is looked at
 _EXACT: Final = 1 << 53  # integers up to this one are exact in float64
 _MOST_UNITS: Final = 1 << 20  # of a weight that waits: the total of all that wait is an int64
 _ARRAY: Final = np.ndarray
@@ -244,21 +244,24 @@ def label_intake(positive: str) -> Intake:
 
 
 def _list_intake(accepts: Callable[[list[Any]], bool]) -> Intake:
-    """Few lists, of which each is accepted."""
+    """Few lists of few items, of which each is accepted."""
 
     def intake(values: object) -> Kept | None:
         rows = values
-        if type(values) is _ARRAY and values.ndim == 2 and len(values) <= _FEW_LISTS:
+        if type(values) is _ARRAY:
+            if values.ndim != 2 or 3 * (values.size + _LIST * len(values)) > _MOST_ITEMS:
+                return None
             rows = values.tolist()
-        if type(rows) is not list or not 0 < len(rows) <= _FEW_LISTS:
+        if type(rows) is not list or not rows or (room := _MOST_ITEMS - _LIST * len(rows)) < 0:
             return None
         if len(rows) == 1 and type(row := rows[0]) is list:  # in half the time of several
-            return (row.copy(),) if len(row) <= _LONGEST and accepts(row) else None
-        rows = [row.tolist() if type(row) is _ARRAY else row for row in rows]
+            return (row.copy(),) if len(row) <= room and accepts(row) else None
         for row in rows:
-            if type(row) is not list or len(row) > _LONGEST or not accepts(row):
+            is_array = type(row) is _ARRAY and row.ndim == 1
+            if (type(row) is not list and not is_array) or (room := room - len(row)) < 0:
                 return None
-        return (*map(list.copy, rows),)
+        kept = [row.tolist() if type(row) is _ARRAY else row.copy() for row in rows]
+        return tuple(kept) if all(map(accepts, kept)) else None
 
     return intake
 
