@@ -26,7 +26,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -35,6 +35,7 @@ from zlib import crc32
 
 import msgspec
 import numpy as np
+from streammetrics_consumers.cli.main import COLLECTIONS
 from streammetrics_consumers.config.config import Config, load_config
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.options import Options
@@ -341,6 +342,20 @@ def is_good(line: bytes) -> bool:
     return fields[0] == b"ts" or (fields[0].endswith(b"Z") and fields[5][:1] == b"0")
 
 
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Python's search for garbage as `streammetrics run` sets it, until the block ends: else it
+    scans our modules and each message of a client, again and again."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(*COLLECTIONS)
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
+
+
 def anchor() -> Timing:
     """The cost of the decoding of such lines into objects by msgspec alone, for the targets."""
     from benchmarks.bench_decoding import Event, good_events  # which reads our config
@@ -376,6 +391,7 @@ def ask(quick: bool) -> Answer:
         else:
             profile.missing.append("Kafka, which needs Java and Maven")
         os.sched_setaffinity(0, sorted(cores)[:1])
+        stack.enter_context(rare_collections())
         profile.add(anchor())
         for case in cases:
             cpu, _ = timed(case, folder, 2 if quick else ROUNDS)
@@ -409,10 +425,10 @@ def main() -> None:
         versions = f"Python {platform.python_version()}, numpy {np.__version__}"
         print(f"{versions}, {platform.machine()}, one core, medians of {ROUNDS}\n\n{head()}")
         of_kafka = kafka_cases(folder, broker.bootstrap, broker.made, asked.events, asked.only)
-        gc.freeze()  # in every layer, as `run` does: a client alone has none of our objects to scan
-        for case in chain(of_kafka, file_cases(folder, asked.events)):
-            if asked.only in case.name:
-                print(row(case, *timed(case, folder)), flush=True)
+        with rare_collections():
+            for case in chain(of_kafka, file_cases(folder, asked.events)):
+                if asked.only in case.name:
+                    print(row(case, *timed(case, folder)), flush=True)
         print(FOOT)
 
 

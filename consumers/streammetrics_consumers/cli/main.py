@@ -22,6 +22,7 @@ from streammetrics_consumers.cli.exit_codes import DONE, FATAL, INTERRUPTED, USA
 
 log = logging.getLogger(__name__)
 
+COLLECTIONS: Final = (200_000, 20, 20)  # the thresholds of Python's search for garbage
 _EXTRAS: Final = {
     "sqlalchemy": "serve",
     "msgspec": "serve",
@@ -41,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _main(argv)
     # Most of what a short command allocates lives until it ends: classes and functions of imported
     # modules. Looking for garbage among them takes a fifth of the time of `status`.
-    gc.set_threshold(200_000, 20, 20)
+    gc.set_threshold(*COLLECTIONS)
     try:
         return _main(sys.argv[1:])
     finally:

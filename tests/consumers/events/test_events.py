@@ -47,6 +47,11 @@ def test_an_event_becomes_columns_by_role() -> None:
     assert len(decode(value)) == 1
 
 
+def test_a_short_events_reason_does_not_depend_on_a_long_one_beside_it() -> None:
+    short, long = b"[" * 300 + b"\xff", event()[:-1] + b',"x":"%s"}' % (b" " * 600)
+    assert reasons(decode(short)) == reasons(decode(short, long)) == [("invalid_utf8", None)]
+
+
 def test_a_dotted_path_leads_into_objects() -> None:
     value = b'{"ts":"2024-01-01T00:00:00Z","variant":"a","label":1,"score":0.5,"shown":{"n":3}}'
     found = decode(value, metrics=METRICS)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from threading import Thread
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar, cast
 
 from confluent_kafka import (
     Consumer,
@@ -198,7 +198,7 @@ def partition_records(
 ) -> dict[PartitionId, list[Message]]:
     """Messages by partition. Method calls on each message are slow, so this makes few of them;
     most polls return messages of one partition."""
-    numbers = [message.partition() or 0 for message in messages]
+    numbers = cast("list[int]", list(map(Message.partition, messages)))
     if len(topics) == 1:
         if len(set(numbers)) == 1:
             return {(topics[0], numbers[0]): messages}
@@ -247,12 +247,15 @@ def fault_of(error: KafkaError, offset: int, limit: int) -> Fault:
     return Fault(offset, f"{got}{limit_text(limit)}; librdkafka says {error.name()}: {error.str()}")
 
 
-def first_too_large(messages: Sequence[Message], limit: int) -> int | None:
-    """The index of the first record that alone exceeds the limit."""
-    sizes = [len(message.value() or b"") for message in messages]
-    if max(sizes, default=0) <= limit:
+def first_too_large(values: Sequence[bytes | None], limit: int) -> int | None:
+    """The index of the first value that alone exceeds the limit."""
+    try:
+        longest = max(map(len, cast("Sequence[bytes]", values)), default=0)
+    except TypeError:  # None has no length
+        longest = max((len(value or b"") for value in values), default=0)
+    if longest <= limit:
         return None
-    return next(i for i, size in enumerate(sizes) if size > limit)
+    return next(i for i, value in enumerate(values) if value is not None and len(value) > limit)
 
 
 def last_of(

@@ -5,8 +5,8 @@ It gives the same guarantees as `kafka_source`, in other ways:
 * A partition is assigned together with the ledger's head, so no other offset is ever read.
 * The library calls its listener during our calls of `consume`, in our thread.
 * A call of `consume` drops records of an earlier assignment by itself. A poll makes two calls (the
-  first waits for one record, the second takes the available rest), so we drop records of the first
-  call if the second one brings a new assignment.
+  first waits for one record, the second takes the available rest), so we drop the record of the
+  first call if the second one brings a new assignment.
 * The position that the library reports does not pass control and aborted records at the end of a
   log; the "end of partition" event has the offset after them.
 * Like kafka-python it fetches by topic name, so it reads a topic that was deleted and created again
@@ -20,7 +20,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from operator import itemgetter
+from typing import Final, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -141,44 +142,44 @@ class ConfluentSource(TopicSource):
         assignments = self._reading.given
         if self._unreadable is not None:
             raise self._unreadable
-        chunks = self._consume(1, min(timeout_s, MAX_POLL_S))
+        messages = self._consume(1, min(timeout_s, MAX_POLL_S))
         before = assignments.copy()
-        if chunks and self._unreadable is None:
-            chunks += self._consume(self._records - 1, 0)
-        if assignments == before:
-            return chunks
-        # Records from before the new assignment are read again, from the new head.
-        partition_ids = [id_of(chunk.partition) for chunk in chunks]
-        pairs = zip(partition_ids, chunks, strict=True)
-        return [
-            chunk
-            for partition_id, chunk in pairs
-            if assignments[partition_id] == before[partition_id]
-        ]
+        if messages and self._records > 1:
+            others = self._consume(self._records - 1, 0)
+            if assignments != before:
+                # Records from before a new assignment are read again, from the new head.
+                ids = map(id_of_message, messages)
+                messages = [
+                    m for m, i in zip(messages, ids, strict=True) if assignments[i] == before[i]
+                ]
+            messages += others
+        return self._chunks(messages)
 
-    def _consume(self, limit: int, timeout_s: float) -> list[Chunk]:
-        if limit < 1:
-            return []
+    def _consume(self, limit: int, timeout_s: float) -> list[Message]:
         messages = ask(lambda: self._consumer.consume(limit, timeout_s))
         self._reading.raise_failure()
+        return messages
+
+    def _chunks(self, messages: list[Message]) -> list[Chunk]:
+        """The records among what the library returned, by partition."""
         ends: dict[PartitionId, int] = {}
         unread: dict[PartitionId, faults.Fault] = {}
-        if any(message.error() is not None for message in messages):
+        if any(map(Message.error, messages)):  # an error is true, and `map` calls faster
             messages = self._without_events(messages, ends, unread)
         self._raise_wrong()
         chunks = []
         for partition_id, partition_messages in partition_records(messages, self.topics).items():
             if partition_id not in self._reading.positions:
                 continue
-            index = faults.first_too_large(partition_messages, self._max_batch_bytes)
+            values = list(map(Message.value, partition_messages))
+            index = faults.first_too_large(values, self._max_batch_bytes)
             if index is not None:
                 offset = partition_messages[index].offset() or 0
                 unread[partition_id] = faults.Fault(
                     offset, limit_text(self._max_batch_bytes), offset
                 )
-                partition_messages = partition_messages[:index]
-            if partition_messages:
-                chunks.append(self._chunk(partition_id, partition_messages))
+            if values[:index]:
+                chunks.append(self._chunk(partition_id, partition_messages[:index], values[:index]))
         for partition_id, end in ends.items():
             # An empty chunk passes control and aborted records at the end.
             if partition_id not in unread and end > self._reading.positions.get(partition_id, end):
@@ -239,14 +240,16 @@ class ConfluentSource(TopicSource):
         else:
             self._consumer.assign(self._topic_partitions(self._reading.positions))
 
-    def _chunk(self, partition_id: PartitionId, messages: list[Message]) -> Chunk:
-        offsets = [message.offset() or 0 for message in messages]
+    def _chunk(
+        self, partition_id: PartitionId, messages: list[Message], values: list[bytes | None]
+    ) -> Chunk:
+        offsets = cast("list[int]", list(map(Message.offset, messages)))
         return self._reading.chunk(
             partition_id,
             offsets[-1] + 1,
             offsets,
-            [message.value() for message in messages],
-            [message.timestamp()[1] for message in messages],
+            values,
+            list(map(itemgetter(1), map(Message.timestamp, messages))),
             lazy_property(messages, lambda message: message.key()),
             lazy_property(messages, headers_of),
         )

@@ -155,6 +155,8 @@ def read(source: KafkaSource, done: Callable[[list[Chunk]], bool]) -> list[Chunk
         assert time.monotonic() < limit, f"after {LIMIT_S} s: {chunks}"
         before = source._reading.given.copy()
         come = source.poll(0.1)
+        full = [chunk.partition for chunk in come if len(chunk)]
+        assert len(full) == len(set(full)), "each chunk costs as much as many records"
         anew = source._reading.given - before
         chunks = [chunk for chunk in chunks if id_of(chunk.partition) not in anew] + come
     return chunks
