@@ -126,9 +126,10 @@ def distinct(values: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDA
     return present, index[values]
 
 
-def sorted_distinct(values: NDArray[V]) -> NDArray[V]:
-    """The different values [m], ascending: of integers in a tenth of the time of `np.unique`."""
-    ordered = np.sort(values)
+def sorted_distinct(values: NDArray[V], *, runs: bool = False) -> NDArray[V]:
+    """The different values [m], ascending: of integers in a tenth of the time of `np.unique`. runs:
+    whether the values are ascending runs, which are merged in a tenth of the time of sorting."""
+    ordered = np.sort(values, kind="stable" if runs else None)
     first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return ordered[first]

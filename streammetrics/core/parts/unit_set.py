@@ -89,7 +89,7 @@ class UnitsColumn(Column):
             slots = np.concatenate([self.slots, *(new_slots for new_slots, _ in self.pending)])
             hashes = np.concatenate([self.hashes, *(new_hashes for _, new_hashes in self.pending)])
             self.pending, self.n_pending = [], 0
-            self.slots, self.hashes = _distinct_pairs(slots, hashes)
+            self.slots, self.hashes = _distinct_pairs(slots, hashes, runs=True)
         if self.max_units is not None:
             self.over |= np.bincount(self.slots, minlength=self.width) > self.max_units
             if self.over.any():
@@ -188,16 +188,16 @@ def check_unit_settings(owner: Declared) -> None:
         )
 
 
-def _distinct_pairs(slots: Slots, hashes: Words) -> tuple[Slots, Words]:
-    """Each pair once, ascending."""
+def _distinct_pairs(slots: Slots, hashes: Words, *, runs: bool = False) -> tuple[Slots, Words]:
+    """Each pair once, ascending. runs: whether the hashes of a slot are ascending runs."""
     if not len(slots) or (slots[0] == slots).all():
-        unique_hashes = sorted_distinct(hashes)
+        unique_hashes = sorted_distinct(hashes, runs=runs)
         return slots[: len(unique_hashes)].copy(), unique_hashes  # a view would keep all of them
     order = np.argsort(slots, kind="stable")
     slots, hashes = slots[order], hashes[order]
     starts = _first(slots[1:] != slots[:-1])
     if len(slots) > _LONG * len(starts):  # sorting each set takes a fraction of the time of pairs
-        sets = [*map(sorted_distinct, np.split(hashes, starts[1:]))]
+        sets = [sorted_distinct(each, runs=runs) for each in np.split(hashes, starts[1:])]
         return np.repeat(slots[starts], [*map(len, sets)]), np.concatenate(sets)
     order = np.lexsort((hashes, slots))
     slots, hashes = slots[order], hashes[order]
