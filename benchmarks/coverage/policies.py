@@ -61,10 +61,10 @@ def missed(state: UserGroups, truth: float) -> list[float]:
     return [1 - held(one, truth), 1 - held(always, truth)]
 
 
-def sessions(rng: np.random.Generator) -> list[float]:
+def sessions(count: int, rng: np.random.Generator) -> list[float]:
     """Sessions one after the other, credit by session, a look after each."""
     state, found = GroupedInterleaving(), False
-    for session in range(LISTS // 2):
+    for session in range(count):
         teams = rng.integers(0, 2, int(rng.integers(1, 6)))
         state.update(np.ones(len(teams), int), teams, groups=np.full(len(teams), session))
         found = found or state.compute().e_value >= CONFIDENT
@@ -110,7 +110,12 @@ POLICIES: Final = Table(
         Row("the same, each prefers a team", partial(returning, 0.4, 0.0), 400, 35),
         Row("the same, which changes with time", partial(returning, 0.4, 1.0), 400, 35),
         Row("lists with ties only, 20 looks", only_ties, 200, 3),
-        Row("credit by session, one after the other, a look at each", sessions, 200, 400),
+        Row(
+            "credit by session, one after the other, a look at each",
+            partial(sessions, LISTS // 2),
+            200,
+            400,
+        ),
         Row("credit by user, 1,000 who all come back 200 times", open_groups, 200, 360),
         Row("off-policy value, 1,000 users, 20 looks", partial(off_policy, 1_000), 400, 260),
     ),

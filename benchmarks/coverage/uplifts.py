@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -80,15 +81,24 @@ def looked_at(trial: Trial, rng: np.random.Generator) -> list[float]:
         held(one, true[view]) if one.defined else math.nan
         for view, one in zip(AREAS, found, strict=True)
     ]
-    top, symmetric = users.interval(TOP), users.interval(TOP, method="jackknife")
     return [
         *areas,
         float(not found[0].defined),
         held(alone, true["ate"]),
+        *effect_and_top(state, true),
+        difference(trial, state, rng),
+    ]
+
+
+def effect_and_top(state: UserGroups, true: Mapping[str, float]) -> list[float]:
+    """Whether the intervals of the effect and of the top part hold, by both methods for the part;
+    nan if there is none."""
+    users = state.compute()
+    top, symmetric = users.interval(TOP), users.interval(TOP, method="jackknife")
+    return [
         held(users.interval("ate"), true["ate"]),
         held(top, true[TOP]) if top.defined else math.nan,
         held(symmetric, true[TOP]) if symmetric.defined else math.nan,
-        difference(trial, state, rng),
     ]
 
 
