@@ -479,5 +479,5 @@ def _is_whole(text: str) -> bool:
 def taken(column: Column, positions: NDArray[np.intp]) -> Column:
     """The rows of a column at these positions."""
     if isinstance(column, DictionaryColumn):
-        return DictionaryColumn(column.codes[positions], column.values)
+        return DictionaryColumn(column.codes.take(positions), column.values)
     return column.take(positions) if isinstance(column, ListColumn) else column[positions]

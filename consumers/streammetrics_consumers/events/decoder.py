@@ -105,7 +105,10 @@ class Decoded:
             at=self.at[positions],
             times_ms=self.times_ms[positions],
             record_times_ms=None if times is None else times[positions],
-            keys={n: DictionaryColumn(c.codes[positions], c.values) for n, c in self.keys.items()},
+            keys={
+                name: DictionaryColumn(column.codes.take(positions), column.values)
+                for name, column in self.keys.items()
+            },
             columns={name: taken(column, positions) for name, column in self.columns.items()},
             kinds=None if self.kinds is None else self.kinds[positions],
         )

@@ -167,6 +167,8 @@ class JsonReader:
                 except (msgspec.DecodeError, RecursionError) as error:
                     errors[int(places[i])] = str(error)
                     lost.append(i)
+        if not lost:
+            return codes
         for i in reversed(lost):
             del events[i]
         return {

@@ -31,7 +31,7 @@ Split: TypeAlias = Callable[[bytes], "list[bytes] | Unfit"]
 
 MAX_MESSAGE_BYTES: Final = 16 << 20  # of a message with many events
 MAX_EVENTS: Final = 200_000  # in one message: at most the capacity of a delta
-PIECE_BYTES: Final = 1 << 20  # of messages that are split together
+PIECE_BYTES: Final = 4 << 20  # of messages that are split together
 
 EMPTY: Final = Unfit("empty", None, "the record holds no event")
 _SURELY_FEW: Final = 1 << 21  # commas; a list with as many elements takes 130 MB
@@ -132,7 +132,7 @@ def pieces_of(
     piece_bytes: int | None = None,
 ) -> Iterator[Chunk]:
     """The chunk in parts of whole messages that are split together: of one kind, and at most
-    `piece_bytes` (a megabyte), unless one message is larger."""
+    `piece_bytes` (4 MiB), unless one message is larger."""
     most = PIECE_BYTES if piece_bytes is None else piece_bytes
     first, start, size, before = 0, chunk.start, 0, b""
     for i, value in enumerate(chunk.values):

@@ -29,6 +29,7 @@ MOST_BYTES: Final = 16 << 20
 LONGEST: Final = 1 << 14  # bytes of an object that is decoded here
 REFUSED: Final = -1
 NO_FIELDS: Final = Raw(b"{}")  # of an event without the object
+NO_JSON: Final = Raw(b"")  # which is refused
 
 
 class RepeatedObjects:
@@ -48,7 +49,8 @@ class RepeatedObjects:
 
     def _empty(self) -> None:
         self._numbers: defaultdict[bytes, int] = defaultdict(count().__next__)
-        self._table = np.empty((self._width, 64), np.intp)
+        # The smallest integers that hold a code: the table stays in the caches.
+        self._table = np.empty((64, self._width), np.min_scalar_type(-len(self.texts)))
         self._rows = self._bytes = 0
 
     def codes(self, objects: Sequence[object]) -> NDArray[np.intp]:
@@ -56,11 +58,15 @@ class RepeatedObjects:
         that has other values or is too long. objects: as `Raw`; any other one is REFUSED."""
         if len(self._numbers) != self._rows or self._is_full():
             self._empty()
-        numbers = np.array(list(map(self._numbers.__getitem__, _bytes_of(objects))), np.intp)
+        if not set(map(type, objects)) <= {Raw}:
+            objects = [value if type(value) is Raw else NO_JSON for value in objects]
+        # Each copy of an object lives shortly: a list of all copies would take as long again.
+        copies = map(bytes, cast("Sequence[Raw]", objects))
+        numbers = np.array(list(map(self._numbers.__getitem__, copies)), np.intp)
         self.unread = len(self._numbers) - self._rows
         if self.unread:
             self._read(list(islice(reversed(self._numbers), self.unread))[::-1])
-        return self._table.take(numbers, axis=1)
+        return np.ascontiguousarray(self._table.take(numbers, axis=0).T, np.intp)
 
     def _is_full(self) -> bool:
         return self._rows > self._most or self._bytes > MOST_BYTES
@@ -97,23 +103,17 @@ class RepeatedObjects:
                 refused.append(len(rows))
             rows.append(astuple(decoded) if isinstance(decoded, Struct) else no_fields)
         text_codes = map(self._text_codes.__getitem__, cast("Any", chain.from_iterable(rows)))
-        codes = np.array(list(text_codes), np.intp).reshape(len(rows), self._width)
+        cells = len(rows) * self._width
+        codes = np.fromiter(text_codes, self._table.dtype, cells).reshape(len(rows), self._width)
         codes[refused] = REFUSED
         first, last = self._rows, self._rows + len(rows)
-        if last > self._table.shape[1]:
-            larger = np.empty((self._width, 2 * last), np.intp)
-            larger[:, :first] = self._table[:, :first]
+        if last > len(self._table):
+            larger = np.empty((2 * last, self._width), self._table.dtype)
+            larger[:first] = self._table[:first]
             self._table = larger
-        self._table[:, first:last] = codes.T
+        self._table[first:last] = codes
         self._rows = last
         self._bytes += sum(map(len, values))
-
-
-def _bytes_of(objects: Sequence[object]) -> list[bytes]:
-    """The bytes of each object, none of one that is not `Raw`."""
-    if set(map(type, objects)) <= {Raw}:
-        return list(map(bytes, cast("Sequence[Raw]", objects)))
-    return [bytes(value) if type(value) is Raw else b"" for value in objects]
 
 
 def encoded_together(objects: Sequence[Struct], names: list[str]) -> list[DictionaryColumn]:

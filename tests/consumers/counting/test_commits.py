@@ -204,7 +204,7 @@ def test_a_delta_holds_at_most_so_many_rows_however_many_a_message_carries(
         return whole(self, generation, commit)
 
     monkeypatch.setattr(Ledger, "commit", noted)
-    # Each message is a piece of its own, as those of a megabyte are.
+    # Each message is a piece of its own, as those of four megabytes are.
     monkeypatch.setattr("streammetrics_consumers.events.messages.PIECE_BYTES", 1)
     for sizes, most, commits in (
         ([100] * 5, 200, [(0, 2, 200), (2, 4, 200), (4, 6, 100)]),

@@ -14,6 +14,7 @@ from streammetrics_consumers.events.json_events import JsonReader
 from streammetrics import DictionaryColumn
 
 ARMS = ("control", "treatment", "é")
+EXPECTED = (*ARMS[:2], *map(str, range(1000, 1200)), ARMS[2])  # more than a byte counts
 PATHS = ("exps.e0", "exps.e1", "exps.é", "a.b.e0", "a.b.e1")
 BESIDE = ("both.e0", "both.e1")  # an object of which "n" is read too
 OPTIONAL = dict.fromkeys([*PATHS, *BESIDE, "both.n"], frozenset[str]())
@@ -83,7 +84,7 @@ def test_objects_that_repeat_are_what_they_are_alone(
     monkeypatch.setattr(repeated_objects, "LONGEST", 200)
     draw = random.Random(hostile)
     fast, simple = (
-        JsonReader(FIELDS, dict.fromkeys([*PATHS, *BESIDE], ARMS)),
+        JsonReader(FIELDS, dict.fromkeys([*PATHS, *BESIDE], EXPECTED)),
         JsonReader(FIELDS, {}),
     )
     for n in [300, 1, 0, 100, 3, 700, 300, 300]:
