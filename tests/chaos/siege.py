@@ -10,9 +10,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from sqlalchemy import text
@@ -274,11 +275,24 @@ class Siege:
         expected, found = fold(logs), counted(ledger)
         self.seen["quarantined"] = len(found.refused)
         for name in ("states", "counters", "heads", "refused"):
-            if getattr(found, name) != getattr(expected, name):
-                yield f"{name} differ from a fold over the log"
+            held, folded = getattr(found, name), getattr(expected, name)
+            if held != folded:
+                yield f"{name} differ from a fold over the log: {differences(held, folded)}"
         bad = sum(value in BROKEN for values in self.logs for value in values)
         if len(found.refused) != bad:
             yield f"{len(found.refused)} events in quarantine, expected {bad}"
+
+
+def differences(held: object, folded: object) -> str:
+    """The first entries that only one side has, of mappings or sequences; of bytes their digest."""
+    sides = []
+    for side in (held, folded):
+        pairs = side.items() if isinstance(side, Mapping) else side
+        assert isinstance(pairs, Iterable)
+        sides.append([(k, sha256(v).hexdigest() if isinstance(v, bytes) else v) for k, v in pairs])
+    only = ([pair for pair in side if pair not in other] for side, other in (sides, sides[::-1]))
+    held_only, folded_only = only
+    return f"{len(held_only)} here, {held_only[:4]}; {len(folded_only)} there, {folded_only[:4]}"
 
 
 @contextmanager
