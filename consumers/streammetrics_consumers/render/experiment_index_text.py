@@ -45,9 +45,7 @@ def entry_text(entry: ExperimentEntry) -> EntryText:
         tone=tone,
         advice=action,
         days=_share_of_plan(*days),
-        units=f"{_share_of_plan(*units)} {CLOSED}".lstrip()
-        if entry.units == "closed"
-        else _share_of_plan(*units),
+        units=f"{_share_of_plan(*units)} {CLOSED if entry.units == 'closed' else ''}".strip(),
         guardrails=rails,
         guardrails_tone=rails_tone,
         ratio=ratio,
@@ -64,7 +62,7 @@ def index_columns(
     entries: Sequence[ExperimentEntry],
 ) -> Mapping[str, Sequence[tuple[str, Tone]]]:
     """The columns of the table, the most important first: a text and its tone for each entry.
-    Those without any text are left out."""
+    Those without any text are left out. A terminal has no room for CLOSED."""
     texts = [entry_text(entry) for entry in entries]
     cells: dict[str, list[tuple[str, Tone]]] = {
         "experiment": [(entry_name(entry), "neutral") for entry in entries],
@@ -73,7 +71,7 @@ def index_columns(
         "guardrails": [(one.guardrails, one.guardrails_tone) for one in texts],
         "effect": [(f"{one.label} {one.lift or one.effect}".strip(), "neutral") for one in texts],
         "days": [(one.days, "neutral") for one in texts],
-        "units": [(one.units, "neutral") for one in texts],
+        "units": [(one.units.removesuffix(CLOSED).rstrip(), "neutral") for one in texts],
         "sample ratio": [(one.ratio, one.ratio_tone) for one in texts],
     }
     return {title: column for title, column in cells.items() if any(text for text, _ in column)}
