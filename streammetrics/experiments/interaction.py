@@ -282,14 +282,14 @@ def _arms_and_epochs(
     return codes, epochs
 
 
-def _too_few(asked: Interaction, cells: FourCells) -> str:
+def _too_few(interaction: Interaction, cells: FourCells) -> str:
     """What a person can do about it."""
     cell = cells.few
     if cell is None:
         return "the four cells have no finite variance above 0"
-    arm = (asked.control, asked.treatment)[cell // 2]
-    other = (asked.other_control, asked.other_arm)[cell % 2]
-    where = f"in both {asked.experiment} {arm} and {asked.other} {other}"
+    arm = (interaction.control, interaction.treatment)[cell // 2]
+    other = (interaction.other_control, interaction.other_arm)[cell % 2]
+    where = f"in both {interaction.experiment} {arm} and {interaction.other} {other}"
     units, number = cells.units[cell], cells.numbers[cell]
     if not units:
         return f"no sampled unit is {where}"

@@ -89,14 +89,14 @@ def read_now(store: Store, generation: Generation) -> tuple[Head, ...]:
     return store.read(work, patient=False)
 
 
-def note_known(store: Store, generation: Generation, found: Head, offset: int) -> Head:
+def note_known(store: Store, generation: Generation, log_head: Head, offset: int) -> Head:
     """Record that a head was counted up to an offset before the store went back. Until it is
     again, results are incomplete. Returns the head with this offset."""
-    known_offset = max(offset, found.known_offset or offset)
+    known_offset = max(offset, log_head.known_offset or offset)
 
     def work(connection: Connection, _: bool) -> None:
         check_generation(connection, generation)
-        connection.execute(update(head).where(*is_same(found)).values(known_offset=known_offset))
+        connection.execute(update(head).where(*is_same(log_head)).values(known_offset=known_offset))
 
     store.write(work)
-    return replace(found, known_offset=known_offset)
+    return replace(log_head, known_offset=known_offset)
