@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -160,6 +162,20 @@ def read(source: KafkaSource, done: Callable[[list[Chunk]], bool]) -> list[Chunk
         anew = source._reading.given - before
         chunks = [chunk for chunk in chunks if id_of(chunk.partition) not in anew] + come
     return chunks
+
+
+@contextmanager
+def polled(source: KafkaSource) -> Iterator[None]:
+    """Poll in a thread until the block ends. Who polls no more holds up every later rebalance, and
+    on a loaded machine there may be several until each member has what it keeps."""
+    ended = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        polling = pool.submit(read, source, lambda chunks: ended.is_set())
+        try:
+            yield
+        finally:
+            ended.set()
+    polling.result()
 
 
 def read_to_end(source: KafkaSource) -> list[Chunk]:

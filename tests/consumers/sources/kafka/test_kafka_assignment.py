@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from contextlib import ExitStack
 
@@ -12,6 +11,7 @@ from streammetrics_consumers.config.source import LIBRARIES
 from tests.consumers.sources.kafka.kafka_reader import (
     Library,
     Reader,
+    polled,
     read,
     read_to_end,
 )
@@ -41,16 +41,12 @@ def test_with_cooperative_assignment_only_what_moves_is_let_go(
         stayed: set[int] = set()
         with library.opened(kafka, name, group, **client) as two:
             two.assign(second)
-            thread = threading.Thread(
-                target=read, args=(two, lambda chunks: len(second.owned) == 2)
-            )
-            thread.start()
-            read(one, lambda chunks: len(first.owned) == 2 and not thread.is_alive())
-            thread.join()
-            assert first.numbers | second.numbers == {0, 1, 2, 3}
-            stayed |= first.numbers
-            produce(kafka, name, [Record(b"more", n) for n in range(4)])
-            found = read(one, lambda chunks: len(chunks) == 2)
+            with polled(two):
+                read(one, lambda chunks: len(first.owned) == len(second.owned) == 2)
+                assert first.numbers | second.numbers == {0, 1, 2, 3}
+                stayed |= first.numbers
+                produce(kafka, name, [Record(b"more", n) for n in range(4)])
+                found = read(one, lambda chunks: len(chunks) == 2)
             assert {chunk.partition.number for chunk in found} == stayed
         # Those that stayed were never let go, and were read on from where they stood.
         assert [(chunk.start, chunk.end) for chunk in found] == [(1, 2)] * 2
@@ -74,20 +70,12 @@ def test_with_eager_assignment_everything_is_let_go_and_sought_again(
         read_to_end(one)
         with library.opened(kafka, name, group) as two:
             two.assign(second)
-            shared = threading.Event()
-            # Who polls no more holds up every later rebalance, and on a loaded machine there may be
-            # several until each has one.
-            thread = threading.Thread(target=read, args=(two, lambda chunks: shared.is_set()))
-            thread.start()
-            try:
+            with polled(two):
                 # The listener says 0 although record 0 was read: that is where reading goes on.
                 again = read(
                     one,
                     lambda chunks: bool(chunks) and len(reader.owned) == len(second.owned) == 1,
                 )
-            finally:
-                shared.set()
-                thread.join()
             assert reader.numbers | second.numbers == {0, 1}
         read(one, lambda chunks: reader.numbers == {0, 1})  # what the second one had comes back
     assert ("revoked", (0, 1)) in reader.heard
