@@ -37,7 +37,7 @@ def add_counts(
     indices = checks.integers(cell_indices, name)
     numbers = checks.integers(counts, "counts")
     for column, array in ((name, indices), ("counts", numbers)):
-        checks.same_length(len(truth), array, column, of="labels")
+        checks.same_length(len(truth), array, column, other="labels")
     _require_within(indices, name, n_cells - 1)
     _require_within(numbers, "counts", (1 << 63) - 1)
     total = sum(numbers.tolist())

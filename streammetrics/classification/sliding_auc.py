@@ -194,7 +194,7 @@ class SlidingAUC:
         else:
             truth = binary_labels(_rows(labels, "labels"), "labels", self.positive)
             values = checked_scores(_rows(scores, "scores"))
-            same_length(len(truth), values, "scores", of="labels")
+            same_length(len(truth), values, "scores", other="labels")
             y, s = truth.tolist(), values.tolist()  # every float32 is a float64
         return y, s, [] if times_s is None else self._checked_times(times_s, len(y))
 
@@ -202,7 +202,7 @@ class SlidingAUC:
         if n == 1 and type(times_s) is float and max(self._newest, -_LAST) <= times_s < FIRST_MS:
             return [times_s]
         times = self._seconds_of(_rows(times_s, "times_s"))
-        same_length(n, times, "times_s", of="labels")
+        same_length(n, times, "times_s", other="labels")
         refuse_milliseconds(times, "times_s")
         finite = np.isfinite(times)
         finite_times = np.concatenate([[self._newest], np.where(finite, times, _NEVER)])

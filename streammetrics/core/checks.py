@@ -42,12 +42,12 @@ MAX_GRADE = 15
 _MAP = "map your {} to these first"
 
 
-def same_length(n: int, array: Sized, name: str, of: str) -> None:
-    """Refuse `array` unless it has as many rows as `of`, which has `n`."""
+def same_length(n: int, array: Sized, name: str, other: str) -> None:
+    """Refuse `array` unless it has as many rows as `other`, which has `n`."""
     if len(array) != n:
         sizes = sizes_instead(array, n) if name == "groups" else None
         raise InputError(
-            expected=f"{n} values, one for each row of {of}",
+            expected=f"{n} values, one for each row of {other}",
             got=f"{len(array)}",
             where=name,
             hint=sizes or "pass arrays of equal length",

@@ -176,7 +176,7 @@ def _units(
     weights: ArrayLike, n: int, unit: Fraction, *, rounding: bool
 ) -> tuple[Units, Off | None]:
     array: NDArray[Any] = vector(weights, "weights")
-    same_length(n, array, "weights", of="the other columns")
+    same_length(n, array, "weights", other="the other columns")
     try:
         return _units_in(array, unit, rounding=rounding)
     except InputError as error:

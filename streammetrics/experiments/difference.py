@@ -391,7 +391,7 @@ def _same_metric(control: object, treatment: object) -> tuple[Accumulator, Accum
     if not isinstance(control, Accumulator):
         raise _no_state("control", control)
     if not isinstance(treatment, Accumulator):
-        raise _no_state("treatment", treatment, of=control)
+        raise _no_state("treatment", treatment, other=control)
     if type(control) is not type(treatment):
         raise SettingsError(
             expected=f"two states of {type(control).__name__}",
@@ -403,19 +403,19 @@ def _same_metric(control: object, treatment: object) -> tuple[Accumulator, Accum
     return control, treatment
 
 
-def _no_state(name: str, given: object, of: Accumulator | None = None) -> InputError:
+def _no_state(name: str, given: object, other: Accumulator | None = None) -> InputError:
     """The error for anything but a state: for a result, most likely."""
     hint = "pass two states of one metric, each with the rows of one variant"
-    if given is None and of is not None and (effects := effects_of(of.compute())):
+    if given is None and other is not None and (effects := effects_of(other.compute())):
         hint = f"pass one; without it only {' and '.join(effects)} is compared, with 0"
     elif isinstance(given, (bytes, bytearray, memoryview, str, PathLike)):
         hint = "load both first: compare(streammetrics.load(...), streammetrics.load(...))"
-    elif isinstance(of, Paired):
+    elif isinstance(other, Paired):
         hint = "a Paired compares by itself: its compute() has the difference of both models"
     elif isinstance(given, PanelResult) and len(given):
         state = f"state({next(iter(given))!r})"
         hint = f"pass one metric of each panel: compare(a.{state}, b.{state})"
-    elif has_parts(given) or isinstance(of, PerKey):
+    elif has_parts(given) or isinstance(other, PerKey):
         hint = 'pass the states of two keys: compare(metric.state("a"), metric.state("b"))'
     elif isinstance(given, Mapping) and not isinstance(given, Shown):
         hint = "pass two of its values"

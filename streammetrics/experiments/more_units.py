@@ -69,13 +69,13 @@ def information_of_size(size: float, power: float, rho: float, alpha: float, df:
     return v
 
 
-def planned(found: MoreUnits) -> str:
+def planned(more_units: MoreUnits) -> str:
     """A sentence on the planned size, for a difference that is not shown yet."""
-    size = f"a difference of the planned size, {declared(found.size)},"
-    if found.excluded:
+    size = f"a difference of the planned size, {declared(more_units.size)},"
+    if more_units.excluded:
         return f"{size.capitalize()} is excluded."
-    likely = f"with a probability of {declared(100 * found.power)} %"
-    if found.more:
-        things = "units" if found.units else "rows"
-        return f"About {rounded_text(found.more)} more {things} would show {size} {likely}."
+    likely = f"with a probability of {declared(100 * more_units.power)} %"
+    if more_units.more:
+        things = "units" if more_units.units else "rows"
+        return f"About {rounded_text(more_units.more)} more {things} would show {size} {likely}."
     return f"{size.capitalize()} would have been shown by now {likely} or more."

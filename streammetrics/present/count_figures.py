@@ -52,7 +52,7 @@ class Scores:
 
 
 def distribution(
-    found: Mapping[str, Scores],
+    samples: Mapping[str, Scores],
     *,
     title: str = "Scores",
     theme: str = "light",
@@ -68,13 +68,13 @@ def distribution(
     [0.5, 0.5, 0.5]
     """
     drawn = {
-        name: sample for name, sample in found.items() if not sample.reason and len(sample.scores)
+        name: sample for name, sample in samples.items() if not sample.reason and len(sample.scores)
     }
     log = bool(drawn) and all(map(_skewed, drawn.values()))
     rows = [row for name, sample in drawn.items() for row in _binned(name, sample, log)]
     names = list(drawn) or [""]
     several = names != [""]
-    classes = next((sample.classes for sample in found.values()), CLASSES)
+    classes = next((sample.classes for sample in samples.values()), CLASSES)
     horizontal = quantity("x", x, scale={"type": "log"} if log else {"zero": False})
     axis_title = (
         "share of the class in a bin" if classes == CLASSES else "share of the rows in a bin"
@@ -100,7 +100,7 @@ def distribution(
             "tooltip": tooltips[not several :],
         },
     }
-    reason = next((sample.reason for sample in found.values() if sample.reason), "")
+    reason = next((sample.reason for sample in samples.values() if sample.reason), "")
     if len({row["x"] for row in rows}) == 1:
         rows, reason = [], f"all {x}s are {rows[0]['x']:.4g}"
     return figure(
@@ -158,7 +158,7 @@ class Bin:
 
 
 def reliability(
-    found: Mapping[str, Sequence[Bin]], *, title: str = "Reliability", theme: str = "light"
+    series: Mapping[str, Sequence[Bin]], *, title: str = "Reliability", theme: str = "light"
 ) -> Spec:
     """The share of positives over the mean score of each bin that has rows, by series; bins with
     less than 1 % of the rows are faded.
@@ -169,7 +169,7 @@ def reliability(
     0.5
     """
     rows: list[dict[str, object]] = []
-    for name, bins in found.items():
+    for name, bins in series.items():
         least = _THIN * sum(bin_.units for bin_ in bins)
         for bin_ in bins:
             if bin_.units and math.isfinite(bin_.mean_score) and math.isfinite(bin_.positive_share):
@@ -179,7 +179,7 @@ def reliability(
                     row |= {"lower": number(bin_.lower), "upper": number(bin_.upper)}
                 rows.append(row)
     names = list(dict.fromkeys(str(row["series"]) for row in rows)) or [""]
-    far, top, cut = _axes([bin_ for bins in found.values() for bin_ in bins])
+    far, top, cut = _axes([bin_ for bins in series.values() for bin_ in bins])
     x = quantity("x", "mean score of the bin", scale={"domain": [0, far]})
     axis_title = "share of positives (the axis is cut)" if cut else "share of positives"
     y = quantity("y", axis_title, scale={"domain": [0, top]})
@@ -235,7 +235,7 @@ def _axes(bins: Sequence[Bin]) -> tuple[float, float, bool]:
 
 
 def confusion(
-    found: Mapping[str, NDArray[np.int64]],
+    matrices: Mapping[str, NDArray[np.int64]],
     *,
     title: str = "Confusion matrix",
     theme: str = "light",
@@ -248,7 +248,7 @@ def confusion(
     >>> spec["data"]["values"][1]
     {'series': '', 'truth': '0', 'prediction': '1', 'count': 1, 'share': 0.25}
     """
-    whole = {name: matrix for name, matrix in found.items() if matrix.sum()}
+    whole = {name: matrix for name, matrix in matrices.items() if matrix.sum()}
     rows: list[dict[str, object]] = []
     lines: list[str] = []
     if whole:

@@ -136,15 +136,15 @@ def pr_points(curve: Curve, most: int) -> Drawn:
     return _drawn(x, y, curve.thresholds[indices], band)
 
 
-def uplift_points(found: Effects, most: int) -> Drawn:
+def uplift_points(effects: Effects, most: int) -> Drawn:
     """The uplift curve, thinned to `most` points; both arms must have rows."""
-    steps = found.steps
+    steps = effects.steps
     rows, uplift = steps.rows.astype(np.float64), heights(steps)
     along = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(uplift)))])
     indices = kept(rows / rows[-1] + along / max(along[-1], 1.0), most)
     x, y = rows[indices] / rows[-1], uplift[indices]
     band = None
-    if not found.exact or len(indices) < len(rows):
+    if not effects.exact or len(indices) < len(rows):
         # Least with all successes of the control first, greatest with those of the treated first.
         y_c, y_t = (
             np.diff(successes[indices].astype(np.float64)) for successes in (steps.y_c, steps.y_t)
@@ -152,7 +152,7 @@ def uplift_points(found: Effects, most: int) -> Drawn:
         low, high = y[:-1] - y_c / steps.control, y[:-1] + y_t / steps.treated
         low, high = (low - _ROUNDED).clip(-1.0, 1.0), (high + _ROUNDED).clip(-1.0, 1.0)
         band = np.append(low, low[-1:]), np.append(high, high[-1:])
-    return Drawn(x, y, found.thresholds[indices].astype(np.float64), band)
+    return Drawn(x, y, effects.thresholds[indices].astype(np.float64), band)
 
 
 def uplift(
@@ -297,7 +297,7 @@ def _rows(name: str, drawn: Drawn, banded: bool) -> list[Row]:
 
 
 def gain(
-    found: Mapping[str, Sequence[Bounds]], *, title: str = "Gain", theme: str = "light"
+    series: Mapping[str, Sequence[Bounds]], *, title: str = "Gain", theme: str = "light"
 ) -> Spec:
     """The share of the positives among the highest i/k of the scores, i = 1 to k, by series.
 
@@ -305,7 +305,7 @@ def gain(
     >>> [row["y"] for row in spec["data"]["values"]]
     [0.0, 0.5, 1.0]
     """
-    with_start = {name: [(0.0, 0.0, 0.0), *ends] for name, ends in found.items()}
+    with_start = {name: [(0.0, 0.0, 0.0), *ends] for name, ends in series.items()}
     x = quantity("x", _SHARE, scale={"domain": [0, 1]})
     y = quantity("y", "share of the positives found", scale={"domain": [0, 1]})
     described = "Share of the positives over the share of the rows with the highest scores."
@@ -314,23 +314,23 @@ def gain(
 
 
 def lift(
-    found: Mapping[str, Sequence[Bounds]], *, title: str = "Lift", theme: str = "light"
+    series: Mapping[str, Sequence[Bounds]], *, title: str = "Lift", theme: str = "light"
 ) -> Spec:
     """Rate of positives among the highest i/k of the scores, divided by that of all rows."""
     x = quantity("x", _SHARE, scale={"domain": [0, 1]})
     y = quantity("y", "rate of positives over that of all rows", scale={"zero": True})
     described = "Rate of positives in the rows with the highest scores over that of all rows."
-    return _shares("lift", found, 1, level("y", 1), (x, y), title, described, theme)
+    return _shares("lift", series, 1, level("y", 1), (x, y), title, described, theme)
 
 
 def uplift_parts(
-    found: Mapping[str, Sequence[Bounds]], *, title: str = "Uplift by part", theme: str = "light"
+    series: Mapping[str, Sequence[Bounds]], *, title: str = "Uplift by part", theme: str = "light"
 ) -> Spec:
     """The effect in each of k equal parts of the rows, by series."""
     x = quantity("x", _SHARE, scale={"domain": [0, 1]})
     y = quantity("y", "success rate of the treated less that of the control", scale={"zero": True})
     described = "Effect in equal parts of the rows, by score."
-    return _shares("uplift_parts", found, 1, level("y", 0), (x, y), title, described, theme)
+    return _shares("uplift_parts", series, 1, level("y", 0), (x, y), title, described, theme)
 
 
 def _shares(

@@ -108,9 +108,9 @@ def curves_in(result: object) -> Mapping[str, HasCurve]:
     return {f"class {i}": cast("HasCurve", curve) for i, curve in enumerate(curves[:CURVES])}
 
 
-def curve_of(found: HasCurve) -> Curve:
+def curve_of(result: HasCurve) -> Curve:
     """The data of the ROC and precision-recall curves."""
-    return Curve(found._steps, found.roc().thresholds, found.exact, found.reason)
+    return Curve(result._steps, result.roc().thresholds, result.exact, result.reason)
 
 
 def uplift_in(result: object) -> Mapping[str, HasUplift]:
@@ -119,9 +119,9 @@ def uplift_in(result: object) -> Mapping[str, HasUplift]:
     return {"": cast("HasUplift", result)} if has else {}
 
 
-def effects_by_score(found: HasUplift) -> Effects:
+def effects_by_score(result: HasUplift) -> Effects:
     """The data of the uplift curve."""
-    return Effects(found._steps, found.curve().thresholds, found.exact, found.reason)
+    return Effects(result._steps, result.curve().thresholds, result.exact, result.reason)
 
 
 def bins_of(result: object) -> Sequence[Bin]:

@@ -40,7 +40,7 @@ class NamedValue:
 
 
 def values(
-    found: Sequence[NamedValue],
+    named_values: Sequence[NamedValue],
     *,
     title: str = "",
     x: str = "value",
@@ -59,8 +59,8 @@ def values(
     >>> values([NamedValue("ctr", "bts", 0.5)], x="ratio")["data"]["values"][0]["value"]
     0.5
     """
-    drawn = [value for value in found if math.isfinite(value.value)][:MOST]
-    left = sum(math.isfinite(value.value) for value in found) - len(drawn)
+    drawn = [value for value in named_values if math.isfinite(value.value)][:MOST]
+    left = sum(math.isfinite(value.value) for value in named_values) - len(drawn)
     series = list(dict.fromkeys(value.series for value in drawn)) or [""]
     names = list(dict.fromkeys(value.name for value in drawn))
     is_single = len(names) == 1 and series != [""]

@@ -79,7 +79,7 @@ class EffectValue:
 
 
 def over_time(
-    found: Sequence[WindowValue],
+    windows: Sequence[WindowValue],
     *,
     title: str = "",
     y: str = "value",
@@ -101,10 +101,10 @@ def over_time(
     '1970-01-01 00:00 to 1970-01-02 00:00'
     """
     datable = (
-        window for window in found if window.start_ms >= _FIRST_MS and window.end_ms <= _LAST_MS
+        window for window in windows if window.start_ms >= _FIRST_MS and window.end_ms <= _LAST_MS
     )
     drawn, series, note = _latest(list(datable), lambda window: window.start_ms, "windows")
-    if found and not drawn:
+    if windows and not drawn:
         reason = reason or "every window is before the year 1 or after the year 9999"
     rows, thin = [], _thin(drawn)
     for window in drawn:
@@ -173,7 +173,7 @@ def over_time(
 
 
 def effect_over_time(
-    found: Sequence[EffectValue],
+    looks: Sequence[EffectValue],
     *,
     title: str = "",
     y: str = "effect",
@@ -188,7 +188,7 @@ def effect_over_time(
     >>> effect_over_time([EffectValue(100, "bts", 0.1, -0.2, 0.4)])["data"]["values"][0]["lower"]
     -0.2
     """
-    drawn, series, note = _latest(found, lambda look: look.at, "looks")
+    drawn, series, note = _latest(looks, lambda look: look.at, "looks")
     rows = []
     for look in drawn:
         row: dict[str, object] = {

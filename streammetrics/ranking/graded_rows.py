@@ -40,22 +40,22 @@ def graded_rows(
     grades = checks.grades(vector(labels, "labels"))
     n = len(grades)
     checked_scores = checks.scores(scores)
-    checks.same_length(n, checked_scores, "scores", of="labels")
+    checks.same_length(n, checked_scores, "scores", other="labels")
     if score_type == "float32" and checked_scores.dtype == np.float64:
         checked_scores = _finite(checked_scores)
     if shown is not None:
         displayed = checks.booleans(shown, "shown")
-        checks.same_length(n, displayed, "shown", of="labels")
+        checks.same_length(n, displayed, "shown", other="labels")
         checked_scores = _shown_grades(checked_scores, displayed)
     owners = group_ids(groups, ids, "groups", decimals=True)
-    checks.same_length(n, _array(owners), "groups", of="labels")
+    checks.same_length(n, _array(owners), "groups", other="labels")
     codes = None
     if items is not None:
         codes = _array(group_ids(items, item_ids, "items", "item_ids", decimals=True))
-        checks.same_length(n, codes, "items", of="labels")
+        checks.same_length(n, codes, "items", other="labels")
     if judged is not None:
         is_judged = checks.booleans(judged, "judged")
-        checks.same_length(n, is_judged, "judged", of="labels")
+        checks.same_length(n, is_judged, "judged", other="labels")
         grades = _with_judgements(grades, is_judged)
     columns: dict[str, Column] = {"labels": grades, "scores": checked_scores, "groups": owners}
     if codes is not None:

@@ -98,7 +98,7 @@ def _flat(
     lists: ItemLists, offsets: ArrayLike | None, group_sizes: ArrayLike | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     if offsets is not None or group_sizes is not None:
-        flat = list_offsets(offsets, group_sizes, len(vector(lists, "lists")), of="items")
+        flat = list_offsets(offsets, group_sizes, len(vector(lists, "lists")), argument="items")
         if flat is not None:
             return _integers(lists, flat), flat
     is_plain = isinstance(lists, (list, tuple, str, bytes, np.ndarray))

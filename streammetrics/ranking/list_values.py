@@ -269,16 +269,16 @@ class MomentsColumn(ListSumsColumn):
     def add(
         self,
         measure: int,
-        found: Values,
+        measure_values: Values,
         slots: Slots | None = None,
         weights_rest: Floats | None = None,
     ) -> None:
         """Add one measure's values [n] to the states at `slots`, or all to state 0. weights_rest:
         what the weights leave out."""
-        sums, v, w = self.sums[measure], found.values, found.weights
+        sums, v, w = self.sums[measure], measure_values.values, measure_values.weights
         sums[0].add(v, slots)
-        if found.rest is not None:
-            sums[0].add(found.rest, slots)
+        if measure_values.rest is not None:
+            sums[0].add(measure_values.rest, slots)
         sums[1].add(v * v, slots)
         if w is not None:
             for column, values in zip(sums[2:], (w, w * w, v * w), strict=True):

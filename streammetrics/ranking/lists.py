@@ -21,13 +21,13 @@ from streammetrics.ranking.subtopic_rows import subtopics_of_items
 
 
 def list_offsets(
-    offsets: ArrayLike | None, group_sizes: ArrayLike | None, n_items: int, of: str
+    offsets: ArrayLike | None, group_sizes: ArrayLike | None, n_items: int, argument: str
 ) -> NDArray[np.int64] | None:
     """Offsets [lists + 1] as int64, from 0 to the number of items and never decreasing.
 
     offsets: the start of each list and the end of the last one. group_sizes: in their place the
     number of items of each list, as LightGBM and XGBoost have groups. None if neither is given.
-    of: the argument that holds the items, for messages.
+    argument: the argument that holds the items, for messages.
     """
     if group_sizes is not None:
         if offsets is not None:
@@ -37,14 +37,14 @@ def list_offsets(
                 where="group_sizes",
                 hint="leave one of them out: each says where lists begin",
             )
-        return _summed(group_sizes, n_items, of)
+        return _summed(group_sizes, n_items, argument)
     if offsets is None:
         return None
     ends = _integers(offsets, "offsets")
     if not len(ends) or ends.item(0) != 0 or ends.item(-1) != n_items:
         sizes = len(ends) > 0 and ends.item(ends.argmin()) >= 0 and int(ends.sum()) == n_items
         raise InputError(
-            expected=f"offsets from 0 to {n_items}, the number of {of}",
+            expected=f"offsets from 0 to {n_items}, the number of {argument}",
             got=f"{ends[0]} to {ends[-1]}" if len(ends) else "none",
             where="offsets",
             hint="these sum to the number of items: pass the sizes of lists as group_sizes="
@@ -334,7 +334,7 @@ def logged_positions(
             else "pass the rank, from 1, at which the click of each list was logged",
         )
     ranks = checks.integers(positions, "positions")  # type: ignore[arg-type]
-    checks.same_length(len(lists), ranks, "positions", of="lists")
+    checks.same_length(len(lists), ranks, "positions", other="lists")
     owners = np.repeat(np.arange(len(lists)), np.diff(lists.offsets))
     relevant = np.bincount(owners[lists.grades > 0], minlength=len(lists)) > 0
     if lists.unseen is not None:

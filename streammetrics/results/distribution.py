@@ -233,8 +233,8 @@ class Distribution(Generic[V_co], OfUnits):
     def _ordered(self) -> Ordered:
         return Ordered(self.values, self.low, self.high, self.counts)
 
-    def _figure(self, found: Figure) -> V_co:
-        return cast("V_co", found[0] if self.exact else Bounded(*found))
+    def _figure(self, figure: Figure) -> V_co:
+        return cast("V_co", figure[0] if self.exact else Bounded(*figure))
 
     def _quantile(self, p: Fraction) -> V_co:
         n = self._ordered.n

@@ -310,13 +310,13 @@ class UpliftCurve(Generic[V_co], OfUnits):
         counts = without_group(self, whole, rest, ranks)
         return UpliftCurve(counts[0], counts[1].reshape(2, 2, -1), exact=True, rows=rest.rows)
 
-    def _area(self, found: UpliftArea | None) -> V_co:
-        if found is None:
+    def _area(self, area: UpliftArea | None) -> V_co:
+        if area is None:
             return self._figure(UNDEFINED)
-        return self._figure(found.figure(by=1 / self.weight_unit**2))  # from units to weights
+        return self._figure(area.figure(by=1 / self.weight_unit**2))  # from units to weights
 
-    def _normalized(self, kind: Height, found: UpliftArea | None) -> V_co:
-        return self._figure(UNDEFINED if found is None else normalized(self._steps, kind, found))
+    def _normalized(self, kind: Height, area: UpliftArea | None) -> V_co:
+        return self._figure(UNDEFINED if area is None else normalized(self._steps, kind, area))
 
     def _figure(self, figure: Figure) -> V_co:
         return cast("V_co", figure[0] if self.exact else Bounded(*figure))

@@ -79,12 +79,12 @@ def require_within(head: Head, source: Source, ends: Mapping[Partition, int]) ->
         raise GapError(head.partition, head.next_offset, beginning, end)
 
 
-def require_partitions(wanted: Collection[Name], there: Collection[Partition]) -> None:
+def require_partitions(wanted: Collection[Name], partitions: Collection[Partition]) -> None:
     """Raise Unsuitable where a named partition does not exist."""
-    missing = names_without(wanted, there)
+    missing = names_without(wanted, partitions)
     if missing:
         raise Unsuitable(
-            f"--partitions: expected existing partitions ({names_of(there)}), "
+            f"--partitions: expected existing partitions ({names_of(partitions)}), "
             f"got {', '.join(map(str, missing))}; leave out those that do not exist"
         )
 

@@ -310,19 +310,19 @@ def _range(row: DeltaMetadata) -> tuple[int, ...]:
     return row.start_offset, row.end_offset, row.key_ranges, row.key_range, row.nbytes, base
 
 
-def row_ends(store: Store, of: Head) -> list[int]:
+def row_ends(store: Store, log_head: Head) -> list[int]:
     """The different offsets at which delta rows of a head end, ascending."""
     end = delta.c.end_offset
-    query = select(end).where(delta.c.head == of.id, delta.c.retry.is_(None))
+    query = select(end).where(delta.c.head == log_head.id, delta.c.retry.is_(None))
     return store.read(lambda connection: [*connection.scalars(query.distinct().order_by(end))])
 
 
-def total_ends(store: Store, of: Head, metrics: Collection[str]) -> dict[str, int]:
+def total_ends(store: Store, log_head: Head, metrics: Collection[str]) -> dict[str, int]:
     """The offset at which the last total of each of these metrics ends, of those that have one."""
     query = (
         select(delta.c.metric, func.max(delta.c.end_offset))
         .where(
-            delta.c.head == of.id,
+            delta.c.head == log_head.id,
             delta.c.metric.in_(sorted(metrics)),
             delta.c.window_start_ms.is_(None),
             delta.c.retry.is_(None),
@@ -333,7 +333,7 @@ def total_ends(store: Store, of: Head, metrics: Collection[str]) -> dict[str, in
     return {str(name): int(end) for name, end in rows}
 
 
-def cut(store: Store, of: Head, offset: int, *, after: bool) -> int:
+def cut(store: Store, log_head: Head, offset: int, *, after: bool) -> int:
     """With `after`, the first offset from this one on, else the last up to it, that no delta row
     of the head spans."""
     edge = func.max(delta.c.end_offset) if after else func.min(delta.c.start_offset)
@@ -343,7 +343,7 @@ def cut(store: Store, of: Head, offset: int, *, after: bool) -> int:
         while True:
             across = connection.scalar(
                 select(edge).where(
-                    delta.c.head == of.id,
+                    delta.c.head == log_head.id,
                     delta.c.retry.is_(None),
                     delta.c.start_offset < position,
                     delta.c.end_offset > position,
@@ -356,7 +356,7 @@ def cut(store: Store, of: Head, offset: int, *, after: bool) -> int:
     return store.read(work)
 
 
-def covers(store: Store, of: Head) -> Covers:
+def covers(store: Store, log_head: Head) -> Covers:
     """The offsets that the delta rows of a head count, by metric and grouping: as few ranges as
     possible, in order. They are those of the totals, which have a row for each commit that counted
     an event, and which retention never drops."""
@@ -369,8 +369,8 @@ def covers(store: Store, of: Head) -> Covers:
             delta.c.for_coarser,
         )
         .where(
-            delta.c.head == of.id,
-            delta.c.generation == of.generation,
+            delta.c.head == log_head.id,
+            delta.c.generation == log_head.generation,
             delta.c.window_start_ms.is_(None),
             delta.c.retry.is_(None),
         )
@@ -378,7 +378,7 @@ def covers(store: Store, of: Head) -> Covers:
     )
 
     def work(connection: Connection) -> Covers:
-        coarser = coarser_of(generation_of(connection, store.name, of.generation))
+        coarser = coarser_of(generation_of(connection, store.name, log_head.generation))
         covered: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
         for name, place, start, end, for_coarser in connection.execute(query):
             for grouping in (place, *(coarser.get((name, place), ()) if for_coarser else ())):
@@ -412,13 +412,13 @@ def overlapping(rows: Sequence[DeltaMetadata]) -> list[tuple[DeltaMetadata, Delt
 
 
 def retries_of(
-    store: Store, of: Head, start: int, end: int
+    store: Store, log_head: Head, start: int, end: int
 ) -> tuple[frozenset[int], frozenset[int]]:
     """The retries whose events of this log all lie in [start, end), and those with events both
     inside and outside, whose states cannot be separated."""
     query = (
         select(quarantine.c.retry, func.min(quarantine.c.offset), func.max(quarantine.c.offset))
-        .where(quarantine.c.head == of.id, quarantine.c.retry.is_not(None))
+        .where(quarantine.c.head == log_head.id, quarantine.c.retry.is_not(None))
         .group_by(quarantine.c.retry)
     )
     rows = store.read(lambda connection: connection.execute(query).all())
@@ -427,9 +427,9 @@ def retries_of(
     return inside, frozenset(number for number, _, _ in rows) - inside - outside
 
 
-def entries_between(store: Store, of: Head, start: int, end: int) -> Sequence[QuarantineRow]:
+def entries_between(store: Store, log_head: Head, start: int, end: int) -> Sequence[QuarantineRow]:
     """The refused events of the records [start, end) of a log, open or done, by position."""
     column = quarantine.c.offset
-    conditions = quarantine.c.head == of.id, column >= start, column < end
+    conditions = quarantine.c.head == log_head.id, column >= start, column < end
     entries = store.read(lambda connection: read_quarantine(connection, *conditions))
     return sorted(entries, key=lambda entry: (entry.offset, entry.index))

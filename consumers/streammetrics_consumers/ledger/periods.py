@@ -42,18 +42,18 @@ class CountedOffsets:
     period: Period | None
 
 
-def note_offsets(connection: Connection, of: Head, start: int, by: Period) -> None:
+def note_offsets(connection: Connection, log_head: Head, start: int, by: Period) -> None:
     """Note that a period counts the offsets of a head from `start` on."""
     last = (
         select(period_start.c.period)
-        .where(period_start.c.head == of.id)
+        .where(period_start.c.head == log_head.id)
         .order_by(period_start.c.start_offset.desc())
         .limit(1)
     )
-    number = _number_of(connection, of.generation, by)
+    number = _number_of(connection, log_head.generation, by)
     if connection.scalar(last) != number:
         connection.execute(
-            insert(period_start).values(head=of.id, start_offset=start, period=number)
+            insert(period_start).values(head=log_head.id, start_offset=start, period=number)
         )
 
 

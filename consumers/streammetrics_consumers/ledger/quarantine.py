@@ -201,10 +201,12 @@ def open_kinds(
     return [(str(reason), field, int(count)) for reason, field, count in rows]
 
 
-def open_since(store: Store, of: Head, offset: int) -> int:
+def open_since(store: Store, log_head: Head, offset: int) -> int:
     """The number of open refused events of a log from this offset on."""
     query = select(func.count()).where(
-        quarantine.c.head == of.id, quarantine.c.offset >= offset, quarantine.c.done.is_(False)
+        quarantine.c.head == log_head.id,
+        quarantine.c.offset >= offset,
+        quarantine.c.done.is_(False),
     )
     return store.read(lambda connection: int(connection.scalar(query) or 0))
 

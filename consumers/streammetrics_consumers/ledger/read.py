@@ -65,13 +65,13 @@ def without_holes(stored: Mapping[str, object]) -> tuple[dict[str, object], Hole
     return description, holes
 
 
-def more_holes(connection: Connection, of: int, metric: Metric) -> Holes:
-    """The holes of a metric that resumes where the heads of generation `of` stand now. The new ones
+def more_holes(connection: Connection, generation_id: int, metric: Metric) -> Holes:
+    """The holes of a metric that resumes where the heads of a generation stand now. The new ones
     begin where its last totals end, possibly with records without an event that it counts."""
     totals = connection.execute(
         select(delta.c.head, func.max(delta.c.end_offset))
         .where(
-            delta.c.generation == of,
+            delta.c.generation == generation_id,
             delta.c.metric == metric.name,
             delta.c.window_start_ms.is_(None),
             delta.c.retry.is_(None),
@@ -82,7 +82,7 @@ def more_holes(connection: Connection, of: int, metric: Metric) -> Holes:
     holes = dict(metric.holes)
     heads = connection.execute(
         select(head.c.id, head.c.start_offset, head.c.next_offset, head.c.topic).where(
-            head.c.generation == of
+            head.c.generation == generation_id
         )
     ).all()
     # Where events are joined, metrics count only impressions, by the head of the join.
@@ -230,15 +230,15 @@ def last_retry(connection: Connection, generation: int) -> int:
     return int(connection.scalar(last) or 0)
 
 
-def read_panes(connection: Connection, of: Generation) -> tuple[PaneSize, ...]:
+def read_panes(connection: Connection, current: Generation) -> tuple[PaneSize, ...]:
     """The panes of a generation with the number and size of their rows; reads no state."""
     key = (delta.c.metric, delta.c.grouping, delta.c.window_start_ms, delta.c.window_end_ms)
     rows = connection.execute(
         select(*key, delta.c.for_coarser, func.count(), func.sum(delta.c.nbytes))
-        .where(delta.c.generation == of.id)
+        .where(delta.c.generation == current.id)
         .group_by(*key, delta.c.for_coarser)
     )
-    coarser = coarser_of(of)
+    coarser = coarser_of(current)
     sizes: dict[Pane, list[int]] = {}
     for *where, for_coarser, count, nbytes in rows:
         pane = Pane(*where)
@@ -251,9 +251,9 @@ def read_panes(connection: Connection, of: Generation) -> tuple[PaneSize, ...]:
     return tuple(PaneSize(pane, *sizes[pane]) for pane in sorted(sizes, key=pane_order))
 
 
-def read_size(connection: Connection, of: Generation) -> tuple[int, int]:
+def read_size(connection: Connection, current: Generation) -> tuple[int, int]:
     """The number and the bytes of the delta rows of a generation; reads no state."""
-    total = select(func.count(), func.sum(delta.c.nbytes)).where(delta.c.generation == of.id)
+    total = select(func.count(), func.sum(delta.c.nbytes)).where(delta.c.generation == current.id)
     count, nbytes = connection.execute(total).one()
     return count, int(nbytes or 0)
 

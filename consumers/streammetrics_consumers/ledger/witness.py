@@ -69,10 +69,10 @@ def went_back(known: Head, now: Head) -> bool:
 Identity = tuple[int, Partition, int]
 
 
-def identity(of: Head) -> Identity:
+def identity(log_head: Head) -> Identity:
     """The generation, the log and the incarnation of a head. Its row number is not enough: it may
     change where the store lost the head and it was created again."""
-    return (of.generation, of.partition, of.incarnation)
+    return (log_head.generation, log_head.partition, log_head.incarnation)
 
 
 def read_now(store: Store, generation: Generation) -> tuple[Head, ...]:

@@ -176,26 +176,28 @@ def refuse_closed(connection: Connection, commit: Commit) -> None:
         raise Fenced(f"label windows before {least} ms are open: the store went back")
 
 
-def live(of: Generation) -> tuple[ColumnElement[bool], ...]:
+def live(current: Generation) -> tuple[ColumnElement[bool], ...]:
     """The condition for the open heads of a generation."""
-    return (head.c.generation == of.id, head.c.closed.is_(False))
+    return (head.c.generation == current.id, head.c.closed.is_(False))
 
 
-def head_of(connection: Connection, of: Generation, partition: Partition) -> Head | None:
+def head_of(connection: Connection, current: Generation, partition: Partition) -> Head | None:
     """The open head under this topic and number, whatever its cluster and topic id."""
     heads = read_heads(
         connection,
-        *live(of),
+        *live(current),
         head.c.topic == partition.topic,
         head.c.partition == partition.number,
     )
     return heads[-1] if heads else None
 
 
-def insert_head(connection: Connection, of: Generation, partition: Partition, start: int) -> Head:
+def insert_head(
+    connection: Connection, current: Generation, partition: Partition, start: int
+) -> Head:
     """A new head at `start`."""
     same = (
-        head.c.generation == of.id,
+        head.c.generation == current.id,
         head.c.cluster == partition.cluster,
         head.c.topic_id == partition.topic_id,
         head.c.partition == partition.number,
@@ -203,7 +205,7 @@ def insert_head(connection: Connection, of: Generation, partition: Partition, st
     earlier = connection.scalar(select(func.count()).select_from(head).where(*same)) or 0
     connection.execute(
         insert(head).values(
-            generation=of.id,
+            generation=current.id,
             cluster=partition.cluster,
             topic=partition.topic,
             topic_id=partition.topic_id,
@@ -332,17 +334,17 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
-def delta_row(of: Head, shard: StateShard, start: int, end: int) -> dict[str, object]:
+def delta_row(log_head: Head, shard: StateShard, start: int, end: int) -> dict[str, object]:
     """The columns of a delta row that counts the offsets [start, end) of a head."""
     return {
-        "generation": of.generation,
+        "generation": log_head.generation,
         "metric": shard.pane.metric,
         "grouping": shard.pane.grouping,
         "window_start_ms": shard.pane.start_ms,
         "window_end_ms": shard.pane.end_ms,
         "key_range": shard.key_range,
         "key_ranges": shard.key_ranges,
-        "head": of.id,
+        "head": log_head.id,
         "start_offset": start,
         "end_offset": end,
         "nbytes": len(shard.state),
@@ -374,32 +376,34 @@ def close_head(connection: Connection, known: Head) -> bool:
     return closed.rowcount == 1
 
 
-def raise_floor(connection: Connection, of: Generation, floor_ms: int) -> None:
+def raise_floor(connection: Connection, current: Generation, floor_ms: int) -> None:
     """Raise the floor, if this is higher, and drop the panes that start before it."""
     lower = or_(generation.c.floor_ms.is_(None), generation.c.floor_ms < floor_ms)
     raised = connection.execute(
-        update(generation).where(generation.c.id == of.id, lower).values(floor_ms=floor_ms)
+        update(generation).where(generation.c.id == current.id, lower).values(floor_ms=floor_ms)
     )
     if raised.rowcount == 1:
-        old = delta.c.generation == of.id, delta.c.window_start_ms < floor_ms
+        old = delta.c.generation == current.id, delta.c.window_start_ms < floor_ms
         connection.execute(delete(delta).where(*old))  # no other row has its state from a window's
 
 
-def note_lateness(connection: Connection, of: Generation, lateness_ms: int) -> None:
+def note_lateness(connection: Connection, current: Generation, lateness_ms: int) -> None:
     """Store the lateness of the last config, for display."""
     connection.execute(
-        update(generation).where(generation.c.id == of.id).values(lateness_ms=lateness_ms)
+        update(generation).where(generation.c.id == current.id).values(lateness_ms=lateness_ms)
     )
 
 
-def read_seen(store: Store, of: Head) -> list[tuple[int, bytes]]:
+def read_seen(store: Store, log_head: Head) -> list[tuple[int, bytes]]:
     """The remembered ids of a log: each row a pane's start and ids, as written."""
-    query = select(seen.c.pane_start_ms, seen.c.ids).where(seen.c.head == of.id)
+    query = select(seen.c.pane_start_ms, seen.c.ids).where(seen.c.head == log_head.id)
 
     def work(connection: Connection) -> list[tuple[int, bytes]]:
         rows = [(int(start), bytes(ids)) for start, ids in connection.execute(query)]
         if any(len(ids) % 8 for _, ids in rows):
-            raise Damaged(f"expected ids of events of {of.partition}, got bytes that are not ids")
+            raise Damaged(
+                f"expected ids of events of {log_head.partition}, got bytes that are not ids"
+            )
         return rows
 
     return store.read(work)
@@ -431,10 +435,10 @@ def digest_of(parts: Iterable[bytes]) -> str:
     return sha256(np.sort(np.frombuffer(whole, "<u8")).tobytes()).hexdigest()
 
 
-def write_seen(connection: Connection, of: Head, found: Seen) -> None:
+def write_seen(connection: Connection, log_head: Head, change: Seen) -> None:
     """Delete rows of ids that are too old or replaced, and add new ones."""
-    old = or_(seen.c.pane_start_ms < found.since_ms, seen.c.pane_start_ms.in_(found.replaced))
-    connection.execute(delete(seen).where(seen.c.head == of.id, old))
-    rows = [{"head": of.id, "pane_start_ms": start, "ids": ids} for start, ids in found.rows]
+    old = or_(seen.c.pane_start_ms < change.since_ms, seen.c.pane_start_ms.in_(change.replaced))
+    connection.execute(delete(seen).where(seen.c.head == log_head.id, old))
+    rows = [{"head": log_head.id, "pane_start_ms": start, "ids": ids} for start, ids in change.rows]
     if rows:
         connection.execute(insert(seen), rows)

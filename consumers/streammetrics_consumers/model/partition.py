@@ -53,10 +53,12 @@ def name_of(word: str) -> Name | None:
     return f"{topic}/{int(number)}" if slash else int(number)
 
 
-def names_without(names: Collection[Name], there: Collection[Partition]) -> list[Name]:
+def names_without(names: Collection[Name], partitions: Collection[Partition]) -> list[Name]:
     """The names that match none of these partitions, numbers first."""
     missing = [
-        name for name in set(names) if not any(partition.is_named([name]) for partition in there)
+        name
+        for name in set(names)
+        if not any(partition.is_named([name]) for partition in partitions)
     ]
     return sorted(missing, key=lambda name: (isinstance(name, str), name))
 

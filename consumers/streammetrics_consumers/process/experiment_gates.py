@@ -41,20 +41,20 @@ def gate_lines(config: Config, ledger: Ledger | None) -> list[str]:
 
 
 def _experiment_lines(
-    config: Config, of: str, experiment: ExperimentConfig, ledger: Ledger | None
+    config: Config, experiment_name: str, experiment: ExperimentConfig, ledger: Ledger | None
 ) -> list[str]:
-    prefix = f"{experiment_set(of)}/"
-    title = f"experiment {of}" if of else "experiment"
+    prefix = f"{experiment_set(experiment_name)}/"
+    title = f"experiment {experiment_name}" if experiment_name else "experiment"
     earlier: dict[str, Accumulator] = {
         metric.name.removeprefix(prefix): metric.empty
-        for metric in config.experiment_metrics[of]
+        for metric in config.experiment_metrics[experiment_name]
         if metric.name != prefix + UNITS and not is_unit_sums(metric.name)
     }
     days: dict[str, float] = {}
     lines: list[str] = []
     for name, empty in earlier.items():
         try:
-            read = partial(counted_metric, name=name, empty=empty, experiment=of)
+            read = partial(counted_metric, name=name, empty=empty, experiment=experiment_name)
             counted = None if ledger is None else view(ledger, read)
         except StateError as error:
             lines.append(f"{title}: nothing is known of {name} so far: {unless_damaged(error)}")

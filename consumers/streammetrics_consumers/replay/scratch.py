@@ -78,13 +78,15 @@ class Scratch:
         self.own = scratch.begin(config.fingerprints(), config.descriptions).generation
         self.of: dict[int, tuple[int, int | None]] = {}
 
-    def head(self, of: Head, start: int, retry: int | None) -> Head:
+    def head(self, log_head: Head, start: int, retry: int | None) -> Head:
         """The head under which a log, or a retry of it, is counted again."""
-        log = of.partition
+        log = log_head.partition
         number = -1 if retry is None else retry
-        name = Partition(log.cluster, f"{of.id}", f"{number}:{log.topic_id}"[:500], number + 1)
+        name = Partition(
+            log.cluster, f"{log_head.id}", f"{number}:{log.topic_id}"[:500], number + 1
+        )
         head = self.ledger.resolve(self.own, name, start)
-        self.of[head.id] = of.id, retry
+        self.of[head.id] = log_head.id, retry
         return head
 
     def write(self, commit: Commit) -> Head:

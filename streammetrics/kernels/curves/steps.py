@@ -111,15 +111,15 @@ def cumulative(*kinds: Ints) -> tuple[Ints, NDArray[np.intp]]:
 _FLOATS: Final = 1 << 53
 
 
-def shares(parts: NDArray[np.int64], of: NDArray[np.int64] | int) -> NDArray[np.float64]:
-    """`parts` / `of`: float64 [n], correctly rounded (from 100 bits where a count is 2**53 or
-    more); nan where `of` is 0.
+def shares(parts: NDArray[np.int64], wholes: NDArray[np.int64] | int) -> NDArray[np.float64]:
+    """`parts` / `wholes`: float64 [n], correctly rounded (from 100 bits where a count is 2**53 or
+    more); nan where `wholes` is 0.
 
     >>> import numpy as np
     >>> shares(np.array([1, 2]), 3).tolist()
     [0.3333333333333333, 0.6666666666666666]
     """
-    every = np.full(len(parts), of, parts.dtype) if isinstance(of, int) else of
+    every = np.full(len(parts), wholes, parts.dtype) if isinstance(wholes, int) else wholes
     zero = every == 0
     below = np.where(zero, 1, every)
     if parts.dtype != object and int(below.max(initial=0)) < _FLOATS:

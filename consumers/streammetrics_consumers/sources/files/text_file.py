@@ -115,12 +115,12 @@ class TextFile:
 
 
 def text_chunk(
-    partition: Partition, start: int, records: Sequence[Record], of: TextRecords
+    partition: Partition, start: int, records: Sequence[Record], reader: TextRecords
 ) -> Chunk:
     """Consecutive records of a stream as a chunk."""
     end = start + len(records)
     cut: dict[int, Cut] = {}
-    if of.lines.has_overlong:
+    if reader.lines.has_overlong:
         cut = {i: r.cut for i, r in enumerate(records) if isinstance(r, Overlong)}
     values = [r.beginning if isinstance(r, Overlong) else r for r in records] if cut else records
     return Chunk(
@@ -130,8 +130,8 @@ def text_chunk(
         range(start, end),
         cast("Sequence[bytes]", values),
         cut=cut,
-        fields=of.header,
-        longest=of.longest,
+        fields=reader.header,
+        longest=reader.longest,
     )
 
 
