@@ -16,6 +16,7 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import among, as_float, flag
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval, interval_within, taken_as_independent
+from streammetrics.estimators.estimator import NoInterval
 from streammetrics.estimators.request import IntervalRequest
 from streammetrics.kernels.exact.rounding import rounded_down, rounded_up
 from streammetrics.kernels.inference.area_interval import COARSE
@@ -39,6 +40,7 @@ _NO_FORMULA = "no formula for independent rows"
 _PAIR = "; pair users: Paired(UserGroups(...))"
 _APART = "; count each model apart in UserGroups: compare(a, b, paired=True) has that of a quantile"
 _MODELS = ("a", "b")
+_OF_ERROR = NoInterval[object]("it is itself a measure of error", of_error=True)
 _OWN = ("difference", *_MODELS, "pvalue")  # views of this result that the metric does not have
 
 
@@ -53,8 +55,8 @@ class McNemar(Shown):
 
     only_a: int
     only_b: int
-    statistic: float = field(metadata=View(better=NONE, of_error=True))
-    pvalue: float = field(metadata=View(better=NONE, of_error=True))
+    statistic: float = field(metadata=View(estimator=_OF_ERROR, better=NONE))
+    pvalue: float = field(metadata=View(estimator=_OF_ERROR, better=NONE))
 
 
 def _range_of_models(paired: PairedResult[object]) -> Range:
@@ -103,7 +105,7 @@ class PairedResult(Generic[R], Shown):
         return self._values(None)[1]
 
     @property
-    @View(better=NONE, range=SHARE, of_error=True)
+    @View(estimator=_OF_ERROR, better=NONE, range=SHARE)
     def pvalue(self) -> float:
         """How often two equal models would differ at least this much, two-sided; nan if no variance
         is known."""

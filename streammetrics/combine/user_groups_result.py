@@ -143,9 +143,9 @@ class UserGroupsResult(Generic[R], Shown):
         without it, and for a view that never has an interval, which groups may not know.
         """
         estimand, groups = self._estimand(view), self._groups
-        if estimand.view.no_interval:
+        if estimand.never:
             return (math.nan,) * len(self.weights)
-        inner = estimand.view.replicated or _view(view)
+        inner = estimand.estimator.replicated or _view(view)
         results = groups.points_without_each if self._is_of_points(inner) else groups.without_each
         return tuple(math.nan if rest is None else float(value_of(rest, inner)) for rest in results)
 
@@ -153,8 +153,8 @@ class UserGroupsResult(Generic[R], Shown):
         """The view of all groups together: close to the estimate if groups hold coarse scores,
         otherwise equal to it."""
         estimand = self._estimand(view)
-        inner = estimand.view.replicated or _view(view)
-        if not self.coarse or estimand.view.no_interval:
+        inner = estimand.estimator.replicated or _view(view)
+        if not self.coarse or estimand.never:
             return float(value_of(self.value, inner))
         groups = self._groups
         return float(
@@ -215,7 +215,7 @@ class UserGroupsResult(Generic[R], Shown):
             return Interval.undefined(why, level=level, method=method, n=self.rows, estimate=value)
         variance, agree = self.variance_of(inner), AGREE
         if not variance.variance:
-            agree = self._agreement(estimand.view.replicated or inner, self.estimate_of(inner))
+            agree = self._agreement(estimand.estimator.replicated or inner, self.estimate_of(inner))
         return clustered(self.value, inner, variance, doubts, self.rows, level, method, agree)
 
     def _agreement(self, view: object, estimate: float) -> str:

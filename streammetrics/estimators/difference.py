@@ -28,11 +28,12 @@ class ShareDifference(Estimator[R]):
 
     arms: the successes and rows of control and treatment, of a result and of the arguments of the
     view. unit: the weight of each of these, if rows are weighted, so that the jackknife is all that
-    there is; otherwise None.
+    there is; otherwise None. of_points: as every estimator has it.
     """
 
     arms: Callable[..., Arms]
     unit: Callable[[R], Fraction | None]
+    of_points: bool = False
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """Newcombe's combination of the intervals of both shares, or by the delta method."""

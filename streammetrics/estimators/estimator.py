@@ -80,6 +80,15 @@ class Estimator(Generic[R]):
     __slots__ = ()
 
     each: RowValues | None = None  # of what is a mean over rows
+    of_error: bool = False  # it is a measure of error, such as a p-value, and no figure of the rows
+    # The rows themselves choose it, such as the best threshold: its jackknife chooses anew, and it
+    # has no confidence sequence.
+    chosen: bool = False
+    # Coarse scores do not show its variance over users, which is that of `_without_group`.
+    of_points: bool = False
+    # The view whose values without each group of users show its variance, if that is another one,
+    # where it is nan for too few rows of which there may be enough in all groups.
+    replicated: str = ""
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """The interval at one look, if rows are independent; None without a formula."""
@@ -93,6 +102,11 @@ class Estimator(Generic[R]):
     def band(self, result: R, request: IntervalRequest) -> Interval | None:
         """The interval that holds for all views with one, and at all looks together; or None."""
         return None
+
+    @property
+    def has_band(self) -> bool:
+        """Whether views of its kind have an interval by the method "band"."""
+        return type(self).band is not Estimator.band
 
     def never(self, result: R, arguments: Arguments) -> str:
         """Why there is no interval, over users either, however many rows there are; or ""."""
@@ -163,6 +177,32 @@ class Estimator(Generic[R]):
 
 
 JACKKNIFE_ONLY: Final = Estimator[object]()
+
+
+@dataclass(frozen=True)
+class Function(Estimator[R]):
+    """Any function of the rows, which the jackknife over users alone estimates; chosen, of_points:
+    as above."""
+
+    chosen: bool = False
+    of_points: bool = False
+
+
+@dataclass(frozen=True)
+class NoInterval(Estimator[R]):
+    """A view that has no interval, over users either, for a reason in words: an extreme, a sum that
+    grows with the rows, or, with of_error, a measure of error.
+
+    >>> NoInterval[object]("a p-value has no interval", of_error=True).never(None, ())
+    'a p-value has no interval'
+    """
+
+    reason: str
+    of_error: bool = False
+
+    def never(self, result: R, arguments: Arguments) -> str:
+        """The reason."""
+        return self.reason
 
 
 @dataclass(frozen=True)

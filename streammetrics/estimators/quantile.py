@@ -9,13 +9,14 @@ from fractions import Fraction
 from typing import Final
 
 from streammetrics.core.interval import Interval
-from streammetrics.estimators.estimator import Behind, Estimator, QuantileRows, R
+from streammetrics.estimators.estimator import Behind, Estimator, NoInterval, QuantileRows, R
 from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.kernels.curves.ordered import Ordered
 from streammetrics.kernels.inference.quantile_ranks import fixed_ranks, rank_of, uniform_band
 from streammetrics.kernels.inference.t_interval import Bounds, less
 
 EXTREMES: Final = "the least and the greatest value of more rows are not known"
+EXTREME: Final = NoInterval[object](EXTREMES)
 
 
 @dataclass(frozen=True)

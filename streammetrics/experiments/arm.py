@@ -160,8 +160,8 @@ def is_effect(result: object, view: str | None = None) -> bool:
 def effects_of(result: object) -> tuple[str, ...]:
     """The views of a result that are themselves effects."""
     figures = result.value if isinstance(result, UserGroupsResult) else result
-    declared = declared_views(type(figures)).values()
-    return tuple(sorted(view.name for view in declared if view.effect))
+    declared = declared_views(type(figures)).items()
+    return tuple(sorted(name for name, view in declared if view.effect))
 
 
 def _one_metric(state: Accumulator) -> str:

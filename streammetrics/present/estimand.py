@@ -78,7 +78,7 @@ class Estimand:
     @property
     def never(self) -> str:
         """Why the view has no interval, over users either, or ""."""
-        return self.view.no_interval or self.estimator.never(self.rows, self.arguments)
+        return self.estimator.never(self.rows, self.arguments)
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -88,12 +88,12 @@ class Estimand:
     @property
     def chosen(self) -> bool:
         """Whether the rows themselves choose the view, or what it is a part of."""
-        return any(view.chosen for view in (*self.whole, self.view))
+        return any(view.estimator.chosen for view in (*self.whole, self.view))
 
     @property
     def is_of_points(self) -> bool:
         """Whether coarse scores do not show the variance of the view over users."""
-        return any(view.of_points for view in (*self.whole, self.view))
+        return any(view.estimator.of_points for view in (*self.whole, self.view))
 
     @property
     def origin(self) -> float:

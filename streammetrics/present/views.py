@@ -324,8 +324,9 @@ class ViewText:
 
     def unknown(self, result: object) -> InputError:
         """The error for a view that a result does not have."""
-        declared = declared_views(type(result)).values()
-        calls = {view.name: view.call for view in declared if view.parameters and view.better}
+        declared = declared_views(type(result)).items()
+        with_arguments = ((name, v) for name, v in declared if v.signature.parameters)
+        calls = {name: view.signature.call for name, view in with_arguments if view.better}
         names = [*views_of(result)]
         suggestion = f"name one of these{', or ' * bool(calls)}{_first([*calls.values()])}"
         return InputError(

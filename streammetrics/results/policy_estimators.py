@@ -73,9 +73,10 @@ class TargetValue(LogMean):
 
     missing_reward: of an estimate that is a sum of weighted rewards, the mean reward that it takes
     actions outside of the log to have; None with predictions. clips: it clips weights, so that a
-    mean weight below 1 says nothing of it.
+    mean weight below 1 says nothing of it. replicated: the view without the demand for support.
     """
 
+    replicated: str = ""
     missing_reward: Callable[[float], float] | None = None
     clips: bool = False
 
@@ -158,17 +159,24 @@ def _clipped_moments(value: PolicyValue, limit: Fraction) -> Moments:
     return Moments(value.rows, *value._clipped_sums, Fraction(value._clip) * limit)
 
 
-IPS: Final = TargetValue(_ips_variance, terms=True, missing_reward=lambda _: 0.0)
-SNIPS: Final = TargetValue(_snips_variance, missing_reward=lambda estimate: estimate)
+IPS: Final = TargetValue(
+    _ips_variance, terms=True, replicated="raw.ips", missing_reward=lambda _: 0.0
+)
+SNIPS: Final = TargetValue(
+    _snips_variance, replicated="raw.snips", missing_reward=lambda estimate: estimate
+)
 CLIPPED: Final = TargetValue(
     lambda value: mean_variance(value.rows, *value._clipped_sums),
     terms=True,
     limits=_clipped_moments,
+    replicated="raw.clipped",
     clips=True,
 )
-DR: Final = TargetValue(_dr_variance, terms=True)
+DR: Final = TargetValue(_dr_variance, terms=True, replicated="raw.dr")
 SNDR: Final = TargetValue(
-    _sndr_variance, caveat=lambda value: _GREATEST if value._sums.wt is None else ""
+    _sndr_variance,
+    caveat=lambda value: _GREATEST if value._sums.wt is None else "",
+    replicated="raw.sndr",
 )
 MEAN_REWARD: Final = LogMean(
     lambda value: mean_variance(value.rows, value._sums.r, value._sums.rr), limits=_reward_moments

@@ -35,17 +35,17 @@ class Waits(Result):
 
     ordered: Ordered
 
-    @View(estimator=OF_P, better=NONE, band=True)
+    @View(estimator=OF_P, better=NONE)
     def wait(self, p: float) -> float:
         """The quantile of p."""
         return self.ordered.value_at(rank_of(self.ordered.n, Fraction(str(p))))[0]
 
-    @View(estimator=RANGE, better=NONE, band=True)
+    @View(estimator=RANGE, better=NONE)
     def spread(self, p: float, q: float) -> float:
         """The quantile of q less that of p."""
         return self.wait(q) - self.wait(p)
 
-    @View(estimator=SHARE, better=NONE, band=True)
+    @View(estimator=SHARE, better=NONE)
     def share_by(self, x: float) -> float:
         """The share of waits up to x."""
         return self.ordered.rows_at_most(x)[0] / self.ordered.n
