@@ -125,15 +125,15 @@ class PairedResult(Generic[R], Shown):
         if why := self._reason(metric_view):
             return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
         if isinstance(a, UserGroupsResult) and isinstance(b, UserGroupsResult):
-            if why := self._never(metric_view) or estimand_of(a.value, metric_view).scarce:
+            estimands = a._estimand(metric_view), b._estimand(metric_view)
+            if why := self._never(metric_view) or estimands[0].over_users.scarce:
                 return PairedError(math.nan, math.nan, self.rows, "jackknife", "rows", why)
-            triples = zip(
-                a.replicates(metric_view), b.replicates(metric_view), a.weights, strict=True
-            )
+            replicates = a._replicates(estimands[0]), b._replicates(estimands[1])
+            triples = zip(*replicates, a.weights, strict=True)
             used = [(x, y, rows) for x, y, rows in triples if rows]
             values_a, values_b = [x for x, _, _ in used], [y for _, y, _ in used]
             jackknife = paired_jackknife(values_a, values_b, a.weights)
-            doubts = dict.fromkeys((*a._doubts_of(metric_view), *b._doubts_of(metric_view)))
+            doubts = dict.fromkeys((*a._doubts_of(estimands[0]), *b._doubts_of(estimands[1])))
             why = "; ".join(filter(None, (jackknife.reason, *doubts)))
             return PairedError(
                 jackknife.variance, jackknife.df, self.rows, "jackknife", "rows", why
@@ -153,7 +153,7 @@ class PairedResult(Generic[R], Shown):
         otherwise: why not, of a quantile, whose interval needs two states."""
         estimand = estimand_of(self._model_of(self.value_a), view)
         apart = no_jackknife(estimand)
-        quantile = apart and estimand.share_behind is not None
+        quantile = apart and estimand.over_users.behind is not None
         return (otherwise or apart) + _APART if quantile else apart
 
     def _no_formula(self, view: object) -> str:

@@ -70,6 +70,26 @@ class QuantileRows(NamedTuple):
         return self.rows.values_between(first, rank_of(n, Fraction(upper)) if upper <= 1 else n + 1)
 
 
+class OverUsers(NamedTuple):
+    """What the interval of a view over users rests on, besides the variance between them.
+
+    scarce: why there are too few rows for the jackknife, or "". behind: the share from whose
+    interval that of the view follows. ends: the two quantiles whose difference, second less first,
+    the view is, so that its interval follows from theirs at 1 - α/2 each. linear: the view from
+    whose interval that of the view follows, scaled. shares: successes and rows of control and
+    treatment, of whose shares the view is the difference.
+    """
+
+    scarce: str = ""
+    behind: Behind | None = None
+    ends: tuple[str, str] | None = None
+    linear: Linear | None = None
+    shares: Arms | None = None
+
+
+_NOTHING: Final = OverUsers()
+
+
 class Estimator(Generic[R]):
     """How a view of results of class R is estimated; this one knows the jackknife over users alone.
 
@@ -114,27 +134,9 @@ class Estimator(Generic[R]):
 
     # Over users.
 
-    def scarce(self, result: R, arguments: Arguments) -> str:
-        """Why there are too few rows for the jackknife over users, or ""."""
-        return ""
-
-    def share_behind(self, result: R, arguments: Arguments) -> Behind | None:
-        """The share from whose interval over users that of the view follows, or None."""
-        return None
-
-    def ends(self, result: R, arguments: Arguments) -> tuple[str, str] | None:
-        """The two quantiles whose difference, second less first, the view is, so that its interval
-        follows from theirs at 1 - α/2 each; or None."""
-        return None
-
-    def linear(self, result: R, arguments: Arguments) -> Linear | None:
-        """The view from whose interval over users that of the view follows, scaled; or None."""
-        return None
-
-    def shares(self, result: R, arguments: Arguments) -> Arms | None:
-        """Successes and rows of control and treatment, of whose shares the view is the difference;
-        or None."""
-        return None
+    def over_users(self, result: R, arguments: Arguments) -> OverUsers:
+        """What the interval over users rests on, besides the variance between them."""
+        return _NOTHING
 
     def extended(self, result: R, arguments: Arguments, interval: Interval) -> Interval:
         """The interval with its ends moved for what the rows certainly lack, such as actions of a

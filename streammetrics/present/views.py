@@ -314,8 +314,10 @@ class ViewText:
             raise self.unknown(result) from None
 
     def value(self, result: object) -> float | Bounded:
-        """The value before the dot in a result; InputError if it is no number."""
+        """The value of the view in a result; InputError if it is no number."""
         figure = self.figure(result)
+        if self.rest and figure is not None:
+            return value_of(figure, self.rest)
         if isinstance(figure, Bounded):
             return figure
         if isinstance(figure, (float, np.floating)):
@@ -398,10 +400,7 @@ def value_of(result: object, view: object = None) -> float | Bounded:
         if not rest and _is_number(part):
             return part if isinstance(part, Bounded) else float(part)
         return value_of(part, rest or None)
-    view_text = view_of(result, view)
-    if view_text.rest and (figure := view_text.figure(result)) is not None:
-        return value_of(figure, view_text.rest)
-    return view_text.value(result)
+    return view_of(result, view).value(result)
 
 
 def _argument(text: str) -> Argument:

@@ -201,9 +201,7 @@ def doubts_of(result: object, view: object = None) -> tuple[str, ...]:
     """
     if not isinstance(result, HasIntervals):
         return ()
-    estimand = estimand_of(result, view)
-    doubts = estimand.doubts
-    return () if not doubts or math.isnan(float(estimand.value)) else doubts
+    return estimand_of(result, view).doubts
 
 
 def skewness_of(result: object, view: object = None) -> float:

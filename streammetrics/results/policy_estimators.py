@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from streammetrics.core.interval import Interval
-from streammetrics.estimators.estimator import Estimator
+from streammetrics.estimators.estimator import Estimator, OverUsers
 from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.rounding import ratio
@@ -50,7 +50,7 @@ class LogMean(Estimator["PolicyValue"]):
         variance, n = self.variance(result), result.rows
         if variance is None:
             return None
-        if why := self.scarce(result, request.arguments):
+        if why := self._scarce(result):
             return request.none(why, n=n)
         rounding = _OF_SQUARES / max(n, 1) if self.terms else _ROUNDING
         if variance <= request.estimate**2 * rounding:  # such as that of rewards 0.3
@@ -62,9 +62,13 @@ class LogMean(Estimator["PolicyValue"]):
 
     def moments(self, result: PolicyValue, arguments: Arguments) -> Moments | None:
         """Of what is averaged, unless too few rewards decide."""
-        if result._limit is None or self.limits is None or self.scarce(result, arguments):
+        if result._limit is None or self.limits is None or self._scarce(result):
             return None
         return self.limits(result, Fraction(result._limit))
+
+    def _scarce(self, result: PolicyValue) -> str:
+        """Why there are too few rows, or ""."""
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,11 @@ class TargetValue(LogMean):
     missing_reward: Callable[[float], float] | None = None
     clips: bool = False
 
-    def scarce(self, result: PolicyValue, arguments: Arguments) -> str:
+    def over_users(self, result: PolicyValue, arguments: Arguments) -> OverUsers:
+        """Why there are too few rows, over users as of independent rows."""
+        return OverUsers(self._scarce(result))
+
+    def _scarce(self, result: PolicyValue) -> str:
         """The log certainly lacks some of what the target does, or a few rewards decide."""
         if not result._abstains:
             return ""

@@ -16,7 +16,7 @@ MOST_CALLED = {
     'functions that interval("auc") crosses': 61,
     "functions that print(result) crosses": 157,
     "calls of functions in print(result)": 1226,
-    "functions that UserGroups(...).interval crosses": 190,
+    "functions that UserGroups(...).interval crosses": 177,
     "functions that `results` of a store crosses": 546,
     "functions that one Worker.step crosses": 146,
     "files that one Worker.step crosses": 31,
