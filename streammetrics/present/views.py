@@ -92,7 +92,7 @@ def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bo
 
 
 def _views(result: object, headlines: bool) -> Iterator[tuple[str, float | Bounded]]:
-    _require_result(result)
+    _require_result(result)  # a metric has `_parts` too
     if has_parts(result):
         for part, inner in result._parts():
             if _is_number(inner):
@@ -127,7 +127,6 @@ def counts_of(result: object) -> dict[str, int]:
     >>> counts_of(ctr.compute())["rows"]
     4
     """
-    _require_result(result)
     settings = declared_settings(type(result))  # type: ignore[arg-type]
     return {
         name: int(value)
