@@ -102,8 +102,12 @@ def _views(result: object, headlines: bool) -> Iterator[tuple[str, float | Bound
                     (part.view_text(name), value) for name, value in _views(inner, headlines)
                 )
         return
-    attributes, most = _attributes(result), None
-    declared = declared_headlines(type(result))  # type: ignore[arg-type] # a class is hashable
+    kind = cast("Hashable", type(result))
+    attributes, most, declared = (
+        _attributes(result, other_names(kind)),
+        None,
+        declared_headlines(kind),
+    )
     if headlines and isinstance(result, Mapping):
         attributes = islice(attributes, len(result))
     elif headlines and declared:

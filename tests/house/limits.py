@@ -14,10 +14,10 @@ MOST = {
 BUDGETS = {"lines of config": 5_900, "lines of the source": 128_000, "lines of tests": 125_000}
 MOST_CALLED = {
     'functions that interval("auc") crosses': 61,
-    "functions that print(result) crosses": 156,
-    "calls of functions in print(result)": 1071,
-    "functions that UserGroups(...).interval crosses": 177,
-    "functions that `results` of a store crosses": 545,
+    "functions that print(result) crosses": 153,
+    "calls of functions in print(result)": 1051,
+    "functions that UserGroups(...).interval crosses": 175,
+    "functions that `results` of a store crosses": 542,
     "functions that one Worker.step crosses": 146,
     "files that one Worker.step crosses": 31,
 }
