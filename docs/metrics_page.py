@@ -151,9 +151,9 @@ def of_result(kind: type, givers: list[str]) -> Iterator[str]:
                 continue
             if base is Shown:
                 continue  # said once, of every result
-            view = views.get(name)
             # Nothing of a field, which the class describes.
-            said = [view.definition] if view and view.definition else paragraphs(value)
+            definition = views[name].signature.definition if name in views else ""
+            said = [definition] if definition else paragraphs(value)
             if said and inspect.getmodule(base) and base.__module__.startswith("streammetrics"):
                 arguments = (
                     "" if is_view else f"({', '.join([*inspect.signature(value).parameters][1:])})"

@@ -87,6 +87,8 @@ from streammetrics.core.weights import Unit as Unit
 from streammetrics.core.weights import check_weight_settings as check_weight_settings
 from streammetrics.estimators.cells import CellFunction as CellFunction
 from streammetrics.estimators.estimator import Estimator as Estimator
+from streammetrics.estimators.estimator import Function as Function
+from streammetrics.estimators.estimator import NoInterval as NoInterval
 from streammetrics.estimators.mean import MeanOfValues as MeanOfValues
 from streammetrics.estimators.mean import MomentSums as MomentSums
 from streammetrics.estimators.mean import RatioOfSums as RatioOfSums

@@ -37,9 +37,8 @@ from streammetrics.kernels.inference.variances import (
     design_effect,
     jackknife_variance,
 )
-from streammetrics.present.estimand import Estimand, estimand_of
-from streammetrics.present.value_rows import reason_of
-from streammetrics.present.views import range_of, value_of, view_of
+from streammetrics.present.estimand import Estimand
+from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import HasIntervals
 
 # Intervals from the variance between groups of users, in the form of a view's own interval.
@@ -113,8 +112,7 @@ class Clustered:
 
 
 def clustered(
-    result: object,
-    view: object,
+    estimand: Estimand,
     variance: GroupVariance,
     doubts: Sequence[str],
     rows: int,
@@ -129,26 +127,24 @@ def clustered(
     the estimate -/+ its error. All use Student's t with the effective number of groups less 1.
     (Kott and Carr 1997, J. Off. Stat. 13.)
     """
-    value, text = value_of(result, view), view_of(result, view).text
-    estimand = estimand_of(result, view)
-    if isinstance(result, HasIntervals) and estimand.never:
-        return result.interval(text, level=level)
-    plain = _plain(result, text, float(value), level, rows)
-    if plain.method == "delong" and estimand.linear is not None:
-        name, times, plus = estimand.linear
-        other = text.removesuffix(estimand.text.text) + name
+    value, over_users = estimand.value, estimand.over_users
+    plain = _plain(estimand, level, rows)
+    if estimand.never:
+        return plain
+    if plain.method == "delong" and over_users.linear is not None:
+        name, times, plus = over_users.linear
         scaled = replace(variance, variance=variance.variance / times**2)
-        interval = clustered(result, other, scaled, doubts, rows, level, method, agree)
+        interval = clustered(estimand.beside(name), scaled, doubts, rows, level, method, agree)
         return interval.scaled(times, plus)
     form = _chosen(plain, method)
-    figures = Clustered(value, variance, plain, form, estimand.shares)
-    why = estimand.scarce or _why_undefined(figures, reason_of(result, text))
+    figures = Clustered(value, variance, plain, form, over_users.shares)
+    why = over_users.scarce or _why_undefined(figures, estimand.reason)
     if why:
         n = plain.n or rows
         return Interval.undefined(why, level=level, method=_name(form), n=n, estimate=float(value))
     notes = [agree] if not variance.variance else []
     notes += [_ANEW] if estimand.chosen else []
-    lower, upper = figures.bounds(level, class_counts(result))
+    lower, upper = figures.bounds(level, class_counts(estimand.result))
     interval = Interval(
         float(value),
         lower,
@@ -164,33 +160,29 @@ def clustered(
     )
     interval = widened(interval, value) if isinstance(value, Bounded) else interval
     interval = estimand.extended(interval)
-    return interval_within(interval, *range_of(result, text))
+    return interval_within(interval, *estimand.range)
 
 
-def range_interval(result: object, view: object, low: Interval, high: Interval) -> Interval:
+def range_interval(estimand: Estimand, low: Interval, high: Interval) -> Interval:
     """The interval of a range of quantiles from those of both, which hold together. (Bonferroni)"""
     lower, upper = less((high.lower, high.upper), (low.lower, low.upper))
     reasons = "; ".join(filter(None, (low.reason, high.reason))).split("; ")
     interval = replace(
         min(low, high, key=lambda end: end.n_eff),
-        estimate=float(value_of(result, view)),
+        estimate=float(estimand.value),
         lower=lower,
         upper=upper,
         level=2 * min(low.level, high.level) - 1,
         reason="; ".join(dict.fromkeys(reasons)),
     )
-    return (
-        interval_within(interval, *range_of(result, view_of(result, view).text))
-        if interval.defined
-        else interval
-    )
+    return interval_within(interval, *estimand.range) if interval.defined else interval
 
 
 def no_jackknife(estimand: Estimand) -> str:
     """Why the differences of a view without each group do not show its variance, or ""."""
-    if estimand.ends is not None:
+    if estimand.over_users.ends is not None:
         return _OF_RANGE
-    return estimand.never or (_INCONSISTENT if estimand.share_behind is not None else "")
+    return estimand.never or (_INCONSISTENT if estimand.over_users.behind is not None else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +197,11 @@ class VarianceBehind:
 
 
 def variance_of_share(
-    results: Sequence[object | None], view: str, weights: Sequence[int]
+    results: Sequence[object | None], share: ViewText, weights: Sequence[int]
 ) -> GroupVariance:
     """The variance of a share of rows. results: without each group; None for one without rows.
     Groups with coarse values know the share at both ends of a bucket: the larger variance."""
-    shares = [_ends(value_of(result, view)) for result in results if result is not None]
+    shares = [_ends(share.value(result)) for result in results if result is not None]
     ends = [jackknife_variance(end, weights) for end in zip(*shares, strict=True)]
     return max(ends, key=lambda variance: variance.variance) if ends else jackknife_variance([])
 
@@ -220,8 +212,7 @@ def _ends(value: float | Bounded) -> tuple[float, float]:
 
 
 def mapped(
-    result: object,
-    view: object,
+    estimand: Estimand,
     behind: Behind,
     variances: VarianceBehind,
     doubts: Sequence[str],
@@ -232,17 +223,17 @@ def mapped(
     """The interval of a view that follows from a share with these variances over users: the share
     -/+ t times its error, mapped. Where an error is 0, the end is that of independent rows. agree:
     what it means if all are."""
-    method, value, variance = behind.method, value_of(result, view), variances.variance
+    method, value, variance = behind.method, estimand.value, variances.variance
     se, above = variance.se, variances.upto.se
     why = "" if math.isfinite(se) else variance.reason or "the variance is not defined"
     row_bounds = (-math.inf, math.inf)
     if not why and not above:
-        plain = _plain(result, view_of(result, view).text, float(value), level, rows)
+        plain = _plain(estimand, level, rows)
         row_bounds = plain.lower, plain.upper
         why = "" if se or plain.defined else _ALL_EQUAL
     if why:
         return Interval.undefined(why, level=level, method=method, n=rows, estimate=float(value))
-    share = _plain(result, variances.view, behind.share, level, rows)
+    share = _plain(estimand.beside(variances.view), level, rows)
     deff = design_effect(variance.variance, share.se * share.se)
     q = critical(level, variance.df)
     lower = behind.bounds(behind.share - q * se, behind.share)[0] if se else row_bounds[0]
@@ -270,11 +261,11 @@ def growth(estimand: Estimand) -> str:
     return f"{estimand.text.text} grows with the number of rows; {other} does not" if other else ""
 
 
-def _plain(result: object, view: str, estimate: float, level: float, rows: int) -> Interval:
+def _plain(estimand: Estimand, level: float, rows: int) -> Interval:
     """The interval for independent rows, or an undefined one."""
-    if isinstance(result, HasIntervals):
-        return result.interval(view, level=level)
-    why = "no formula for independent rows"
+    if isinstance(estimand.result, HasIntervals):
+        return estimand.result.interval(estimand.text.text, level=level)
+    why, estimate = "no formula for independent rows", float(estimand.value)
     return Interval.undefined(why, level=level, method="", n=rows, estimate=estimate)
 
 

@@ -13,7 +13,7 @@ from streammetrics.combine.coarse_form import CollapsedGroups, states_of
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded, ByValue
 from streammetrics.kernels.inference.variances import jackknife_variance
-from streammetrics.present.views import headline_of, value_of
+from streammetrics.present.views import ViewText, view_of
 from streammetrics.results.has_intervals import HasIntervals
 
 Counts: TypeAlias = Callable[[object], Sequence[int]]  # of a result, sums over its rows
@@ -78,17 +78,15 @@ class GroupsLeftOut(ByValue):
         tenth of its standard error off. No grid of bounded size fits all scores."""
         if not isinstance(self.groups, CollapsedGroups):
             return ""
-        name = headline_of(self.value)
-        exact, coarse = float(value_of(self.value, name)), float(value_of(self.together, name))
-        without = (
-            float(value_of(result, name)) for result in self.without_each if result is not None
-        )
-        off, se = abs(coarse - exact), jackknife_variance(list(without)).se
-        return _TOO_COARSE.format(name, coarse, exact) if off > se / 10 else ""
+        view = view_of(self.value)
+        exact, coarse = float(view.value(self.value)), float(view.value(self.together))
+        without = [float(view.value(rest)) for rest in self.without_each if rest is not None]
+        off, se = abs(coarse - exact), jackknife_variance(without).se
+        return _TOO_COARSE.format(view.text, coarse, exact) if off > se / 10 else ""
 
-    def know(self, view: object, estimate: float) -> bool:
+    def know(self, view: ViewText, estimate: float) -> bool:
         """Whether groups know a view as well as all rows do, whose value this is."""
-        value = value_of(self.together, view)
+        value = view.value(self.together)
         if isinstance(value, Bounded) and not isinstance(self.groups, CollapsedGroups):
             return value.low == value.high
         return math.isclose(float(value), estimate, rel_tol=1e-9, abs_tol=1e-12)

@@ -16,6 +16,7 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import among, as_float, flag
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval, interval_within, taken_as_independent
+from streammetrics.estimators.estimator import NoInterval
 from streammetrics.estimators.request import IntervalRequest
 from streammetrics.kernels.exact.rounding import rounded_down, rounded_up
 from streammetrics.kernels.inference.area_interval import COARSE
@@ -39,6 +40,7 @@ _NO_FORMULA = "no formula for independent rows"
 _PAIR = "; pair users: Paired(UserGroups(...))"
 _APART = "; count each model apart in UserGroups: compare(a, b, paired=True) has that of a quantile"
 _MODELS = ("a", "b")
+_OF_ERROR = NoInterval[object]("it is itself a measure of error", of_error=True)
 _OWN = ("difference", *_MODELS, "pvalue")  # views of this result that the metric does not have
 
 
@@ -53,8 +55,8 @@ class McNemar(Shown):
 
     only_a: int
     only_b: int
-    statistic: float = field(metadata=View(better=NONE, of_error=True))
-    pvalue: float = field(metadata=View(better=NONE, of_error=True))
+    statistic: float = field(metadata=View(estimator=_OF_ERROR, better=NONE))
+    pvalue: float = field(metadata=View(estimator=_OF_ERROR, better=NONE))
 
 
 def _range_of_models(paired: PairedResult[object]) -> Range:
@@ -103,7 +105,7 @@ class PairedResult(Generic[R], Shown):
         return self._values(None)[1]
 
     @property
-    @View(better=NONE, range=SHARE, of_error=True)
+    @View(estimator=_OF_ERROR, better=NONE, range=SHARE)
     def pvalue(self) -> float:
         """How often two equal models would differ at least this much, two-sided; nan if no variance
         is known."""
@@ -123,15 +125,15 @@ class PairedResult(Generic[R], Shown):
         if why := self._reason(metric_view):
             return PairedError(math.nan, math.nan, self.rows, "", "rows", why)
         if isinstance(a, UserGroupsResult) and isinstance(b, UserGroupsResult):
-            if why := self._never(metric_view) or estimand_of(a.value, metric_view).scarce:
+            estimands = a._estimand(metric_view), b._estimand(metric_view)
+            if why := self._never(metric_view) or estimands[0].over_users.scarce:
                 return PairedError(math.nan, math.nan, self.rows, "jackknife", "rows", why)
-            triples = zip(
-                a.replicates(metric_view), b.replicates(metric_view), a.weights, strict=True
-            )
+            replicates = a._replicates(estimands[0]), b._replicates(estimands[1])
+            triples = zip(*replicates, a.weights, strict=True)
             used = [(x, y, rows) for x, y, rows in triples if rows]
             values_a, values_b = [x for x, _, _ in used], [y for _, y, _ in used]
             jackknife = paired_jackknife(values_a, values_b, a.weights)
-            doubts = dict.fromkeys((*a._doubts_of(metric_view), *b._doubts_of(metric_view)))
+            doubts = dict.fromkeys((*a._doubts_of(estimands[0]), *b._doubts_of(estimands[1])))
             why = "; ".join(filter(None, (jackknife.reason, *doubts)))
             return PairedError(
                 jackknife.variance, jackknife.df, self.rows, "jackknife", "rows", why
@@ -151,7 +153,7 @@ class PairedResult(Generic[R], Shown):
         otherwise: why not, of a quantile, whose interval needs two states."""
         estimand = estimand_of(self._model_of(self.value_a), view)
         apart = no_jackknife(estimand)
-        quantile = apart and estimand.share_behind is not None
+        quantile = apart and estimand.over_users.behind is not None
         return (otherwise or apart) + _APART if quantile else apart
 
     def _no_formula(self, view: object) -> str:

@@ -33,12 +33,8 @@ from streammetrics.kernels.inference.variances import (
 from streammetrics.present.estimand import Estimand, estimand_of
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, is_exact, reason_of, why_undefined
-from streammetrics.present.views import (
-    counts_of,
-    value_of,
-    views_of,
-)
-from streammetrics.results.has_intervals import HasIntervals, doubts_of
+from streammetrics.present.views import counts_of, views_of
+from streammetrics.results.has_intervals import HasIntervals
 
 _ABOUT: Final = ("variance", "deff", "n_eff")  # views of this result that the metric does not have
 
@@ -127,14 +123,13 @@ class UserGroupsResult(Generic[R], Shown):
         """Reasons to doubt the variance: few groups, or one that has a quarter of the rows."""
         return doubts_of_groups(self.weights)
 
-    def _doubts_of(self, view: object = None) -> tuple[str, ...]:
+    def _doubts_of(self, estimand: Estimand) -> tuple[str, ...]:
         """Reasons to doubt a view or its variance: those of the metric, and of its groups."""
-        coarse = filter(None, (self._groups.coarse_area,))
-        return *doubts_of(self.value, _view(view)), *coarse, *self.doubts
+        return *estimand.doubts, *filter(None, (self._groups.coarse_area,)), *self.doubts
 
     def estimate_of(self, view: object = None) -> float:
         """A view of the metric, over all users."""
-        return float(value_of(self.value, _view(view)))
+        return float(self._estimand(view).value)
 
     def replicates(self, view: object = None) -> tuple[float, ...]:
         """The view without each of the k groups in turn, [k]; `group_estimate` is that of all.
@@ -142,24 +137,30 @@ class UserGroupsResult(Generic[R], Shown):
         nan where a group has no rows (leaving it out changes nothing), where the view is undefined
         without it, and for a view that never has an interval, which groups may not know.
         """
-        estimand, groups = self._estimand(view), self._groups
-        if estimand.view.no_interval:
+        return self._replicates(self._estimand(view))
+
+    def _replicates(self, estimand: Estimand) -> tuple[float, ...]:
+        if estimand.never:
             return (math.nan,) * len(self.weights)
-        inner = estimand.view.replicated or _view(view)
-        results = groups.points_without_each if self._is_of_points(inner) else groups.without_each
-        return tuple(math.nan if rest is None else float(value_of(rest, inner)) for rest in results)
+        shown, groups = self._replicated(estimand), self._groups
+        results = groups.points_without_each if self._is_of_points(shown) else groups.without_each
+        value = shown.path.value
+        return tuple(math.nan if rest is None else float(value(rest)) for rest in results)
 
     def group_estimate(self, view: object = None) -> float:
         """The view of all groups together: close to the estimate if groups hold coarse scores,
         otherwise equal to it."""
-        estimand = self._estimand(view)
-        inner = estimand.view.replicated or _view(view)
-        if not self.coarse or estimand.view.no_interval:
-            return float(value_of(self.value, inner))
-        groups = self._groups
-        return float(
-            value_of(groups.points if self._is_of_points(inner) else groups.together, inner)
-        )
+        estimand, groups = self._estimand(view), self._groups
+        shown = self._replicated(estimand)
+        if not self.coarse or estimand.never:
+            return float(shown.value)
+        result = groups.points if self._is_of_points(shown) else groups.together
+        return float(shown.path.value(result))
+
+    def _replicated(self, estimand: Estimand) -> Estimand:
+        """The view whose values without each group show the variance of a view."""
+        other = estimand.estimator.replicated
+        return estimand.beside(other) if other else estimand
 
     def _added(self, counts: Counts) -> tuple[tuple[int, ...], ...]:
         """What each group adds to the counts of a result: for each count [k]; () if unknown."""
@@ -167,16 +168,19 @@ class UserGroupsResult(Generic[R], Shown):
 
     def variance_of(self, view: object = None) -> GroupVariance:
         """The variance of a view, by the jackknife over groups that have rows."""
-        replicates = zip(self.replicates(view), self.weights, strict=True)
+        return self._variance_of(self._estimand(view))
+
+    def _variance_of(self, estimand: Estimand) -> GroupVariance:
+        replicates = zip(self._replicates(estimand), self.weights, strict=True)
         return jackknife_variance([value for value, rows in replicates if rows], self.weights)
 
     def _variance_behind(self, behind: Behind) -> VarianceBehind:
         """The variance of the share from which an interval follows; where rows with one value are
         more than an error of it, also that of the rows below the value."""
-        above = variance_of_share(self._groups.without_each, behind.view, self.weights)
-        tied = float(value_of(self.value, behind.view)) - float(value_of(self.value, behind.below))
-        if tied > above.se:
-            below = variance_of_share(self._groups.without_each, behind.below, self.weights)
+        up_to, less = self._estimand(behind.view), self._estimand(behind.below)
+        above = variance_of_share(self._groups.without_each, up_to.path, self.weights)
+        if float(up_to.value) - float(less.value) > above.se:
+            below = variance_of_share(self._groups.without_each, less.path, self.weights)
             if below.variance > above.variance:
                 return VarianceBehind(behind.below, below, above)
         return VarianceBehind(behind.view, above, above)
@@ -198,32 +202,31 @@ class UserGroupsResult(Generic[R], Shown):
             return Interval.undefined(
                 why, level=level, method=method, n=self.rows, estimate=value, formula=False
             )
-        inner = _view(view)
-        estimand = estimand_of(self.value, inner)
-        quantiles = estimand.ends
+        estimand = self._estimand(view)
+        quantiles, behind = estimand.over_users.ends, estimand.over_users.behind
         if quantiles and not among(method, (JACKKNIFE,)):
             ends = [self.interval(p, level=(1 + level) / 2, method=method) for p in quantiles]
-            return replace(range_interval(self.value, inner, *ends), level=level)
-        behind, doubts = estimand.share_behind, self._doubts_of(inner)
+            return replace(range_interval(estimand, *ends), level=level)
+        doubts = self._doubts_of(estimand)
         if behind is not None and among(method, ("auto", behind.method)):
             errors = self._variance_behind(behind)
-            agree = self._agreement(behind.view, behind.share)
-            return mapped(self.value, inner, behind, errors, doubts, self.rows, level, agree)
+            agree = self._agreement(self._estimand(behind.view), behind.share)
+            return mapped(estimand, behind, errors, doubts, self.rows, level, agree)
         why = no_jackknife(estimand) if behind is not None or quantiles else ""
         if why and among(method, (JACKKNIFE,)):
-            value = float(value_of(self.value, inner))
+            value = float(estimand.value)
             return Interval.undefined(why, level=level, method=method, n=self.rows, estimate=value)
-        variance, agree = self.variance_of(inner), AGREE
+        variance, agree = self._variance_of(estimand), AGREE
         if not variance.variance:
-            agree = self._agreement(estimand.view.replicated or inner, self.estimate_of(inner))
-        return clustered(self.value, inner, variance, doubts, self.rows, level, method, agree)
+            agree = self._agreement(self._replicated(estimand), float(estimand.value))
+        return clustered(estimand, variance, doubts, self.rows, level, method, agree)
 
-    def _agreement(self, view: object, estimate: float) -> str:
+    def _agreement(self, estimand: Estimand, estimate: float) -> str:
         """What it means that all groups have the same value: that they agree, unless they do not
         know the value."""
-        if not self.coarse or self._is_of_points(view):
+        if not self.coarse or self._is_of_points(estimand):
             return AGREE
-        return AGREE if self._groups.know(view, estimate) else COARSE_GROUPS
+        return AGREE if self._groups.know(estimand.path, estimate) else COARSE_GROUPS
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         """The views of the metric, with intervals from the groups of users."""
@@ -238,13 +241,9 @@ class UserGroupsResult(Generic[R], Shown):
             yield ValueRow(name, value, interval, counts, why, is_exact(self.value, name))
 
     def _estimand(self, view: object) -> Estimand:
-        return estimand_of(self.value, _view(view))
+        """A view of the metric; "estimate" is its headline."""
+        return estimand_of(self.value, None if among(view, ("estimate",)) else view)
 
-    def _is_of_points(self, view: object) -> bool:
+    def _is_of_points(self, estimand: Estimand) -> bool:
         """Whether groups hold coarse scores, which do not show the variance of a view."""
-        return self.coarse and estimand_of(self.value, view).is_of_points
-
-
-def _view(view: object) -> object:
-    """The view of the metric: None, its headline, for "estimate"."""
-    return None if among(view, ("estimate",)) else view
+        return self.coarse and estimand.is_of_points

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from streammetrics.core.interval import Interval
-from streammetrics.estimators.estimator import Estimator, Linear, R
+from streammetrics.estimators.estimator import Estimator, Linear, OverUsers, R
 from streammetrics.estimators.many import Intervals, ManyRequest
 from streammetrics.estimators.request import WITHIN_BUCKETS, Arguments, IntervalRequest
 from streammetrics.kernels.inference.area_interval import (
@@ -82,9 +82,9 @@ class Area(Estimator[R]):
                 reasons[i] = _missing(placements)
         return Intervals(lower, upper, n, ["delong"] * k, reasons)
 
-    def linear(self, result: R, arguments: Arguments) -> Linear | None:
+    def over_users(self, result: R, arguments: Arguments) -> OverUsers:
         """The area, of a function of it."""
-        return self.scaled
+        return OverUsers(linear=self.scaled)
 
     def _estimate(self, result: R) -> AreaEstimate:
         placements = self.placements(result)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final
 
 from streammetrics.core.interval import Interval
-from streammetrics.estimators.estimator import Estimator, R
+from streammetrics.estimators.estimator import Estimator, OverUsers, R
 from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.kernels.inference.proportions import (
     Arms,
@@ -28,11 +28,12 @@ class ShareDifference(Estimator[R]):
 
     arms: the successes and rows of control and treatment, of a result and of the arguments of the
     view. unit: the weight of each of these, if rows are weighted, so that the jackknife is all that
-    there is; otherwise None.
+    there is; otherwise None. of_points: as every estimator has it.
     """
 
     arms: Callable[..., Arms]
     unit: Callable[[R], Fraction | None]
+    of_points: bool = False
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """Newcombe's combination of the intervals of both shares, or by the delta method."""
@@ -44,14 +45,10 @@ class ShareDifference(Estimator[R]):
         bounds = difference_bounds(arms, critical(request.level))
         return request.widen(request.bounds(bounds, variance, n, method))
 
-    def scarce(self, result: R, arguments: Arguments) -> str:
-        """Of weighted rows, why too few decide."""
-        unit = self.unit(result)
-        return "" if unit is None else scarce_arms(self.arms(result, *arguments), unit)
-
-    def shares(self, result: R, arguments: Arguments) -> Arms | None:
-        """Of both arms."""
-        return self.arms(result, *arguments)
+    def over_users(self, result: R, arguments: Arguments) -> OverUsers:
+        """Both arms; of weighted rows, why too few decide."""
+        arms, unit = self.arms(result, *arguments), self.unit(result)
+        return OverUsers("" if unit is None else scarce_arms(arms, unit), shares=arms)
 
 
 @dataclass(frozen=True)
@@ -64,9 +61,9 @@ class AreaBetweenArms(Estimator[R]):
     arms: Callable[[R], Arms]
     unit: Callable[[R], Fraction]
 
-    def scarce(self, result: R, arguments: Arguments) -> str:
+    def over_users(self, result: R, arguments: Arguments) -> OverUsers:
         """Why the jackknife does not show the error: it rests on a few rows."""
-        return scarce_arms(self.arms(result), self.unit(result))
+        return OverUsers(scarce_arms(self.arms(result), self.unit(result)))
 
 
 def scarce_arms(arms: Arms, unit: Fraction) -> str:

@@ -70,6 +70,26 @@ class QuantileRows(NamedTuple):
         return self.rows.values_between(first, rank_of(n, Fraction(upper)) if upper <= 1 else n + 1)
 
 
+class OverUsers(NamedTuple):
+    """What the interval of a view over users rests on, besides the variance between them.
+
+    scarce: why there are too few rows for the jackknife, or "". behind: the share from whose
+    interval that of the view follows. ends: the two quantiles whose difference, second less first,
+    the view is, so that its interval follows from theirs at 1 - α/2 each. linear: the view from
+    whose interval that of the view follows, scaled. shares: successes and rows of control and
+    treatment, of whose shares the view is the difference.
+    """
+
+    scarce: str = ""
+    behind: Behind | None = None
+    ends: tuple[str, str] | None = None
+    linear: Linear | None = None
+    shares: Arms | None = None
+
+
+_NOTHING: Final = OverUsers()
+
+
 class Estimator(Generic[R]):
     """How a view of results of class R is estimated; this one knows the jackknife over users alone.
 
@@ -80,6 +100,15 @@ class Estimator(Generic[R]):
     __slots__ = ()
 
     each: RowValues | None = None  # of what is a mean over rows
+    of_error: bool = False  # it is a measure of error, such as a p-value, and no figure of the rows
+    # The rows themselves choose it, such as the best threshold: its jackknife chooses anew, and it
+    # has no confidence sequence.
+    chosen: bool = False
+    # Coarse scores do not show its variance over users, which is that of `_without_group`.
+    of_points: bool = False
+    # The view whose values without each group of users show its variance, if that is another one,
+    # where it is nan for too few rows of which there may be enough in all groups.
+    replicated: str = ""
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """The interval at one look, if rows are independent; None without a formula."""
@@ -94,33 +123,20 @@ class Estimator(Generic[R]):
         """The interval that holds for all views with one, and at all looks together; or None."""
         return None
 
+    @property
+    def has_band(self) -> bool:
+        """Whether views of its kind have an interval by the method "band"."""
+        return type(self).band is not Estimator.band
+
     def never(self, result: R, arguments: Arguments) -> str:
         """Why there is no interval, over users either, however many rows there are; or ""."""
         return ""
 
     # Over users.
 
-    def scarce(self, result: R, arguments: Arguments) -> str:
-        """Why there are too few rows for the jackknife over users, or ""."""
-        return ""
-
-    def share_behind(self, result: R, arguments: Arguments) -> Behind | None:
-        """The share from whose interval over users that of the view follows, or None."""
-        return None
-
-    def ends(self, result: R, arguments: Arguments) -> tuple[str, str] | None:
-        """The two quantiles whose difference, second less first, the view is, so that its interval
-        follows from theirs at 1 - α/2 each; or None."""
-        return None
-
-    def linear(self, result: R, arguments: Arguments) -> Linear | None:
-        """The view from whose interval over users that of the view follows, scaled; or None."""
-        return None
-
-    def shares(self, result: R, arguments: Arguments) -> Arms | None:
-        """Successes and rows of control and treatment, of whose shares the view is the difference;
-        or None."""
-        return None
+    def over_users(self, result: R, arguments: Arguments) -> OverUsers:
+        """What the interval over users rests on, besides the variance between them."""
+        return _NOTHING
 
     def extended(self, result: R, arguments: Arguments, interval: Interval) -> Interval:
         """The interval with its ends moved for what the rows certainly lack, such as actions of a
@@ -163,6 +179,32 @@ class Estimator(Generic[R]):
 
 
 JACKKNIFE_ONLY: Final = Estimator[object]()
+
+
+@dataclass(frozen=True)
+class Function(Estimator[R]):
+    """Any function of the rows, which the jackknife over users alone estimates; chosen, of_points:
+    as above."""
+
+    chosen: bool = False
+    of_points: bool = False
+
+
+@dataclass(frozen=True)
+class NoInterval(Estimator[R]):
+    """A view that has no interval, over users either, for a reason in words: an extreme, a sum that
+    grows with the rows, or, with of_error, a measure of error.
+
+    >>> NoInterval[object]("a p-value has no interval", of_error=True).never(None, ())
+    'a p-value has no interval'
+    """
+
+    reason: str
+    of_error: bool = False
+
+    def never(self, result: R, arguments: Arguments) -> str:
+        """The reason."""
+        return self.reason
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,21 @@ from fractions import Fraction
 from typing import Final
 
 from streammetrics.core.interval import Interval
-from streammetrics.estimators.estimator import Behind, Estimator, QuantileRows, R
+from streammetrics.estimators.estimator import (
+    Behind,
+    Estimator,
+    NoInterval,
+    OverUsers,
+    QuantileRows,
+    R,
+)
 from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.kernels.curves.ordered import Ordered
 from streammetrics.kernels.inference.quantile_ranks import fixed_ranks, rank_of, uniform_band
 from streammetrics.kernels.inference.t_interval import Bounds, less
 
 EXTREMES: Final = "the least and the greatest value of more rows are not known"
+EXTREME: Final = NoInterval[object](EXTREMES)
 
 
 @dataclass(frozen=True)
@@ -45,17 +53,18 @@ class Quantile(Estimator[R]):
         """Of the least and the greatest value."""
         return EXTREMES if self.p(*arguments) in (0, 1) else ""
 
-    def share_behind(self, result: R, arguments: Arguments) -> Behind | None:
+    def over_users(self, result: R, arguments: Arguments) -> OverUsers:
         """Woodruff's interval: that of the share of rows up to the quantile, mapped by the inverse
         of the distribution function. (Woodruff 1952, J. Am. Stat. Assoc. 47.)"""
         quantile = self.quantile(result, arguments)
         if quantile is None or not quantile.rows.n:
-            return None
+            return OverUsers()
         p, rows = quantile
         # At the ends of a bucket, rows are counted exactly.
         _, start, end = rows.value_at(rank_of(rows.n, p))
         views = f"{self.up_to}({end!r})", f"{self.below}({start!r})"
-        return Behind(*views, float(p), quantile.values_between, "woodruff")
+        behind = Behind(*views, float(p), quantile.values_between, "woodruff")
+        return OverUsers(behind=behind)
 
     def quantile(self, result: R, arguments: Arguments) -> QuantileRows | None:
         """Of every p but 0 and 1."""
@@ -88,10 +97,11 @@ class QuantileRange(Estimator[R]):
         """Of a range that ends at the least or the greatest value."""
         return EXTREMES if {0, 1} & {*self.ps(*arguments)} else ""
 
-    def ends(self, result: R, arguments: Arguments) -> tuple[str, str] | None:
+    def over_users(self, result: R, arguments: Arguments) -> OverUsers:
         """Both quantiles."""
         p, q = self.ps(*arguments)
-        return f"{self.quantile_view}({float(p)})", f"{self.quantile_view}({float(q)})"
+        ends = f"{self.quantile_view}({float(p)})", f"{self.quantile_view}({float(q)})"
+        return OverUsers(ends=ends)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from streammetrics.present.views import (
     range_of,
     view_of,
 )
-from streammetrics.results.has_intervals import HasIntervals, doubts_of, no_interval
+from streammetrics.results.has_intervals import HasIntervals, no_interval
 from streammetrics.results.list_results import Averages
 
 _CHOSEN: Final = (
@@ -85,7 +85,7 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
         interval = Interval.undefined(
             growing, level=level, method=interval.method, n=interval.n, estimate=interval.estimate
         )
-    unsound = growing or no_jackknife(estimand) or estimand.scarce
+    unsound = growing or no_jackknife(estimand) or estimand.over_users.scarce
     if grouped:
         pairs = zip(grouped.replicates(chosen), grouped.weights, strict=True)
         sound = math.nan if unsound else 1.0
@@ -135,7 +135,7 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
             origin=estimand.origin,
             never=_CHOSEN if estimand.chosen else growing,
             effects=effects_of(figures),
-            doubts=doubts_of(figures, chosen),
+            doubts=estimand.doubts,
         ),
         moments=None if grouped else _moments(independent, estimand),
         quantile=quantile,
@@ -160,8 +160,8 @@ def is_effect(result: object, view: str | None = None) -> bool:
 def effects_of(result: object) -> tuple[str, ...]:
     """The views of a result that are themselves effects."""
     figures = result.value if isinstance(result, UserGroupsResult) else result
-    declared = declared_views(type(figures)).values()
-    return tuple(sorted(view.name for view in declared if view.effect))
+    declared = declared_views(type(figures)).items()
+    return tuple(sorted(name for name, view in declared if view.effect))
 
 
 def _one_metric(state: Accumulator) -> str:
@@ -234,7 +234,7 @@ def quantile_arm(
     if grouped is None:
         unweighted = not no_interval(cast("HasIntervals", figures), view)
         return QuantileEvidence(p, ordered, rows) if unweighted else None
-    behind = estimand.share_behind
+    behind = estimand.over_users.behind
     if behind is None:
         return QuantileEvidence(p, ordered, rows, GroupVariance(math.nan, 0, ""))
     whole, shares = grouped.group_estimate(behind.view), grouped.replicates(behind.view)

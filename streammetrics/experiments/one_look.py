@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final
 
 from streammetrics.kernels.inference.normal_mixture import anytime_p
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, rows_of_views
+from streammetrics.present.view import View
+
+_BOUND: Final = View(undefined="nothing is excluded")  # an infinite bound is not known yet
 
 
 def e_value(log_e: float) -> float:
@@ -43,12 +46,9 @@ class HasEvidence(Shown):
         return anytime_p(self.log_e)
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        """Each value; an infinite bound is not known yet, infinite evidence is beyond numbers."""
+        """Each value; only one that is not finite has a reason."""
         for row in rows_of_views(self, level, headlines):
-            is_finite, why = math.isfinite(row.value), self.reason or "nothing is excluded"
-            if not is_finite and row.name in ("e_value", "log_e"):
-                why = row.reason
-            yield replace(row, reason="" if is_finite else why)
+            yield replace(row, reason="") if math.isfinite(row.value) else row
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -60,8 +60,8 @@ class Anytime(HasEvidence):
     the burn-in. reason: why there is no interval, or "".
     """
 
-    lower: float = -math.inf
-    upper: float = math.inf
+    lower: float = field(default=-math.inf, metadata=_BOUND)
+    upper: float = field(default=math.inf, metadata=_BOUND)
     log_e: float = 0.0
     gated: bool = False
     reason: str = ""
@@ -75,7 +75,7 @@ class Guarded(HasEvidence):
     passed: the bound is better than the margin. log_e: against a change by the margin or worse.
     """
 
-    bound: float
+    bound: float = field(metadata=_BOUND)
     passed: bool = False
     log_e: float = 0.0
     gated: bool = False

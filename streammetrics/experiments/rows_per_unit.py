@@ -10,10 +10,12 @@ import math
 from dataclasses import dataclass, field
 from typing import Final
 
+from streammetrics.estimators.estimator import NoInterval
 from streammetrics.present.notebook import Shown
 from streammetrics.present.view import View
 
 ALPHA: Final = 0.001  # of all looks together
+_OF_ERROR: Final = View(estimator=NoInterval("it is itself a measure of error", of_error=True))
 _DIGITS: Final = range(3, 17)
 
 
@@ -25,9 +27,9 @@ class RowsPerUnit(Shown):
     is not known, or "".
     """
 
-    control: float = field(metadata=View(of_error=True))
-    treatment: float = field(metadata=View(of_error=True))
-    log_e: float = field(default=0.0, metadata=View(of_error=True))
+    control: float = field(metadata=_OF_ERROR)
+    treatment: float = field(metadata=_OF_ERROR)
+    log_e: float = field(default=0.0, metadata=_OF_ERROR)
     reason: str = ""
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,13 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
-from streammetrics.estimators.estimator import (
-    Behind,
-    Estimator,
-    Linear,
-    QuantileRows,
-    Replicates,
-)
+from streammetrics.estimators.estimator import Estimator, OverUsers, QuantileRows, Replicates
 from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.present.view import ENTRIES, Range, View, declaration
 from streammetrics.present.views import ViewText, range_of, view_of
@@ -23,7 +18,6 @@ from streammetrics.present.views import ViewText, range_of, view_of
 if TYPE_CHECKING:
     from streammetrics.kernels.inference.dirichlet_multinomial import Successes
     from streammetrics.kernels.inference.empirical_bernstein import Moments
-    from streammetrics.kernels.inference.proportions import Arms
 
 
 @dataclass(frozen=True)
@@ -31,15 +25,17 @@ class Estimand:
     """A view of a result: what others ask its estimator, they ask here.
 
     result: the one that has the view itself, such as the `Rates` of `confusion(0.5).recall`. text:
-    of the view, there. view: its declaration; of an entry of a mapping that of all entries, whose
-    argument is the name of the entry. whole: the declarations of what it is a part of. estimator:
-    how it is estimated. rows: the result that estimators read: within a bucket that at the value.
+    of the view, there; path: its whole text. view: its declaration; of an entry of a mapping that
+    of all entries, whose argument is the name of the entry. whole: what it is a part of, such as
+    `confusion(0.5)`. estimator: how it is estimated. rows: the result that estimators read: within
+    a bucket that at the value.
     """
 
     result: object
     text: ViewText
+    path: ViewText
     view: View
-    whole: tuple[View, ...]
+    whole: Estimand | None
     arguments: Arguments
     estimator: Estimator[object]
     rows: object
@@ -57,11 +53,18 @@ class Estimand:
 
     @property
     def reason(self) -> str:
-        """Why the view is undefined for these rows; "" if it is not, or if its class says why."""
-        if self.view.reason is not None:
-            return self.view.reason(self.result)
-        reason = getattr(self.result, "reason", "")
-        return reason if isinstance(reason, str) else ""
+        """Why the view, or what it is a part of, is undefined for these rows; "" if it is not, or
+        if its class says why."""
+        reason = self.view.reason
+        why = getattr(self.result, "reason", "") if reason is None else reason(self.result)
+        if isinstance(why, str) and why:
+            return why
+        return "" if self.whole is None else self.whole.reason
+
+    def beside(self, view: str) -> Estimand:
+        """Another view of the same result."""
+        path = ViewText.parsed(self.path.text.removesuffix(self.text.text) + view)
+        return replace(estimand_of(self.result, view, self.whole), path=path)
 
     def request(self, level: float, method: str) -> IntervalRequest:
         """A request for an interval of the view."""
@@ -78,57 +81,39 @@ class Estimand:
     @property
     def never(self) -> str:
         """Why the view has no interval, over users either, or ""."""
-        return self.view.no_interval or self.estimator.never(self.rows, self.arguments)
+        return self.estimator.never(self.rows, self.arguments)
 
     @property
     def doubts(self) -> tuple[str, ...]:
         """Reasons to doubt the view, if it is defined, and its interval."""
-        return () if self.view.doubts is None else self.view.doubts(self.result)
+        if self.view.doubts is None or math.isnan(self.value):
+            return ()
+        return self.view.doubts(self.result)
 
     @property
     def chosen(self) -> bool:
         """Whether the rows themselves choose the view, or what it is a part of."""
-        return any(view.chosen for view in (*self.whole, self.view))
+        return self.estimator.chosen or (self.whole is not None and self.whole.chosen)
 
     @property
     def is_of_points(self) -> bool:
         """Whether coarse scores do not show the variance of the view over users."""
-        return any(view.of_points for view in (*self.whole, self.view))
+        return self.estimator.of_points or (self.whole is not None and self.whole.is_of_points)
 
     @property
     def origin(self) -> float:
         """What a lift of the view is relative to; 0 of a part, and of a view with arguments."""
         return 0.0 if self.whole or self.arguments else self.view.origin
 
-    @property
-    def scarce(self) -> str:
-        """Why there are too few rows for the jackknife of the view, or ""."""
-        return self.estimator.scarce(self.rows, self.arguments)
-
-    @property
-    def share_behind(self) -> Behind | None:
-        """The share from whose interval over users that of the view follows, or None."""
-        return self.estimator.share_behind(self.rows, self.arguments)
+    @cached_property
+    def over_users(self) -> OverUsers:
+        """What the interval over users rests on, besides the variance between them."""
+        return self.estimator.over_users(self.rows, self.arguments)
 
     @property
     def quantile(self) -> QuantileRows | None:
         """The p and the rows of a view that is a quantile, or None."""
         return self.estimator.quantile(self.rows, self.arguments)
-
-    @property
-    def ends(self) -> tuple[str, str] | None:
-        """The two quantiles whose difference the view is, or None."""
-        return self.estimator.ends(self.rows, self.arguments)
-
-    @property
-    def linear(self) -> Linear | None:
-        """The view of which the view is a linear function, and so is its interval; or None."""
-        return self.estimator.linear(self.rows, self.arguments)
-
-    @property
-    def shares(self) -> Arms | None:
-        """Successes and rows of both arms, of whose shares the view is the difference, or None."""
-        return self.estimator.shares(self.rows, self.arguments)
 
     def extended(self, interval: Interval) -> Interval:
         """The interval with its ends moved for what the rows certainly lack."""
@@ -165,25 +150,26 @@ class Estimand:
         return self.estimator.sides(self.rows) if self.view.effect else None
 
 
-def estimand_of(result: object, view: object = None) -> Estimand:
-    """A view of a result without parts; None: its first view. InputError for a view whose arguments
-    do not fit.
+def estimand_of(result: object, view: object = None, whole: Estimand | None = None) -> Estimand:
+    """A view of a result without parts; None: its first view. whole: what the result itself is, as
+    a part of another one. InputError for a view whose arguments do not fit.
 
     >>> from streammetrics.results.rates import Rates
     >>> estimand = estimand_of(Rates(tp=3, fp=1, fn=6, tn=90), "f_beta(2)")
     >>> estimand.arguments, estimand.least_cell
     ((2,), 3)
     """
-    text, whole = view_of(result, view), []
-    while text.rest:
-        part = replace(text, rest="").figure(result)
+    path = text = view_of(result, view)
+    while True:
+        entry = isinstance(result, Mapping) and text.text in result
+        declared = declaration(result, ENTRIES if entry else text.name)
+        arguments = (text.text,) if entry else text.arguments or ()
+        estimator = cast("Estimator[object]", declared.estimator)
+        rows = getattr(result, "_at_value", result)
+        estimand = Estimand(result, text, path, declared, whole, arguments, estimator, rows)
+        if not text.rest:
+            return estimand
+        part = text.figure(result)
         if part is None:
             raise text.unknown(result)
-        whole.append(declaration(result, text.name))
-        result, text = part, view_of(part, text.rest)
-    entry = isinstance(result, Mapping) and text.text in result
-    declared = declaration(result, ENTRIES if entry else text.name)
-    arguments = (text.text,) if entry else text.arguments or ()
-    estimator = cast("Estimator[object]", declared.estimator)
-    rows = getattr(result, "_at_value", result)
-    return Estimand(result, text, declared, tuple(whole), arguments, estimator, rows)
+        result, text, whole = part, view_of(part, text.rest), estimand

@@ -64,7 +64,7 @@ class Shown(ByValue, NoItems):
     estimates: ClassVar[bool] = False  # whether all of its views are measures of error
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        yield from rows_of_views(self, level, headlines)
+        return rows_of_views(self, level, headlines)
 
     def _columns(self, level: float) -> Columns:
         """The columns of `to_frame`, with Python's numbers."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -43,7 +43,7 @@ _LEAST: Final = 12  # characters of a column of names, whose lines may then be l
 _SLACK: Final = 8  # and so much longer if every name then fits
 _NAME: Final = 80  # characters of a key, and of a name of a view and its metric
 _LEFT_OUT: Final = "..."
-Line = tuple[str, ...]  # name, rows, value, certain bounds, confidence interval
+Line = tuple[str, ...]  # of name, rows, value, certain bounds, confidence interval
 
 
 class HasNotes(Protocol):
@@ -106,6 +106,7 @@ def table_of(result: object, most: int, level: float = LEVEL) -> RowTable:
     shown = list(islice(rows_of(result, level=level, headlines=whole), most + 1))
     if is_cut := len(shown) > most:
         shown = [*shown[: most - most // 2], *_last_rows(result, most // 2, whole)]
+    labels = [label(row) for row in shown]
     heads = dict.fromkeys(_ci_title(row) for row in shown if row.ci)
     one_head = next(iter(heads)) if len(heads) == 1 else ""
     several = "always-valid CI" if all(ALWAYS_VALID in head for head in heads) else "CI"
@@ -113,24 +114,24 @@ def table_of(result: object, most: int, level: float = LEVEL) -> RowTable:
     has_bounds = any(isinstance(row.value, Bounded) for row in shown)
     has_keys = whole or bool(shown and shown[-1].keys)  # parts come last: each has rows of its own
     titles = ("", "rows", "value", EXACT_WITHIN, head)
-    limit = ALL if most == ALL else _NAME
-    lines = [_line(row, has_keys, has_bounds, not one_head, limit) for row in shown]
+    names = [label(row, ALL) for row in shown] if most == ALL else labels
+    numbers = [_numbers(row, has_keys, has_bounds, not one_head) for row in shown]
+    lines = [(name, *texts) for name, texts in zip(names, numbers, strict=True)]
     used = [i for i in range(len(titles)) if i in (0, 2) or any(line[i] for line in lines)]
-    about = []
+    texts, about = texts_of(result), []
     if whole and isinstance(result, Sized):
         about.append(f"{len(result):,} result{'s' * (len(result) != 1)}")
     counts = sorted(counts_of(result).items(), key=lambda count: count[0] != "rows")
     about += [_count(name, n) for name, n in counts]
     about += [
         f"{'' if name == 'name' else _words(name) + ' '}{name_text(text, 200)}"
-        for name, text in texts_of(result).items()
+        for name, text in texts.items()
         if name not in ("reason", "alarm", "exactness", "sentence", "note")
     ]
-    notes = list(_reasons(shown))
-    reason = texts_of(result).get("reason", "")
-    notes += [reason] if reason and not shown else []
+    notes = list(_reasons(shown, labels))
+    notes += [texts["reason"]] if "reason" in texts and not shown else []
     notes += notes_of(result)
-    notes += [f"alarm: {alarm}"] if (alarm := texts_of(result).get("alarm", "")) else []
+    notes += [f"alarm: {texts['alarm']}"] if "alarm" in texts else []
     cells = [tuple(line[i] for i in used) for line in lines]
     return RowTable(
         type(result).__name__,
@@ -244,7 +245,7 @@ def text_table(result: object) -> str:
     return "\n".join(out)
 
 
-def _line(row: ValueRow, of_part: bool, has_bounds: bool, own_head: bool, names: int) -> Line:
+def _numbers(row: ValueRow, of_part: bool, has_bounds: bool, own_head: bool) -> Line:
     value, within, ci = float(row.value), row.exact_within, row.ci
     numbers = [value, *(within or ()), *(ci or ())]
     decimals = decimals_for(numbers, digits=_DIGITS) if any(map(math.isfinite, numbers)) else 0
@@ -264,7 +265,7 @@ def _line(row: ValueRow, of_part: bool, has_bounds: bool, own_head: bool, names:
     interval += f" ({_ci_title(row).removesuffix(' CI')})" if own_head and ci else ""
     n = row.counts.get("rows")
     rows = f"{n:,}" if of_part and isinstance(n, int) else ""
-    return label(row, names), rows, number(value, decimals, scientific=limit), bounds, interval
+    return rows, number(value, decimals, scientific=limit), bounds, interval
 
 
 def label(row: ValueRow, limit: int = _NAME) -> str:
@@ -301,22 +302,22 @@ def _ci_title(row: ValueRow) -> str:
     return f"{ALWAYS_VALID} {title}" if interval.method == ALWAYS_VALID else title
 
 
-def _reasons(rows: Iterable[ValueRow]) -> Iterator[str]:
-    """Each reason with the names of its rows; without them if it is that of all, or of all that
+def _reasons(rows: Sequence[ValueRow], labels: Sequence[str]) -> Iterator[str]:
+    """Each reason with the labels of its rows; without them if it is that of all, or of all that
     have an interval."""
     by_reason: dict[str, list[str]] = {}
-    everything = list(rows)
-    for row in everything:
+    with_interval = []
+    for row, name in zip(rows, labels, strict=True):
         if row.ci:  # what the interval assumes, and why it is doubtful
+            with_interval.append(name)
             for reason in filter(None, row.reason.split("; ")):
-                by_reason.setdefault(reason, []).append(label(row))
+                by_reason.setdefault(reason, []).append(name)
         elif row.reason:
             without = "no interval: " if not math.isnan(float(row.value)) else ""
-            by_reason.setdefault(without + row.reason, []).append(label(row))
-    general = [label(row) for row in everything], [label(row) for row in everything if row.ci]
+            by_reason.setdefault(without + row.reason, []).append(name)
     for reason, names in islice(by_reason.items(), _REASONS):
         first_names = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-        yield reason if names in general else f"{first_names}: {reason}"
+        yield reason if names in (labels, with_interval) else f"{first_names}: {reason}"
     if len(by_reason) > _REASONS:
         yield f"and {len(by_reason) - _REASONS} more, in the column `reason` of to_frame()"
 

@@ -28,7 +28,9 @@ def name_text(text: object, limit: int = 40) -> str:
     if text is None:
         return "null"
     whole = str(text)
-    shown = "".join(map(_printable, whole[: limit + 1]))
+    shown = whole[: limit + 1]
+    if not shown.isprintable():
+        shown = "".join(map(_printable, shown))
     if len(whole) <= limit and len(shown) <= 2 * limit:
         return shown or "''"
     return shown[: limit - 3] + "..."

@@ -182,7 +182,8 @@ def is_exact(result: object, view: object = None) -> bool:
     if inside is not None:
         return is_exact(inside[0], inside[1] or None)
     view_text = view_of(result, view)
-    if declaration(result, view_text.name).of_error or getattr(type(result), "estimates", False):
+    of_error = declaration(result, view_text.name).estimator.of_error
+    if of_error or getattr(type(result), "estimates", False):
         return False
     inner = view_text.figure(result) if view_text.rest else getattr(result, "value", None)
     if inner is None or isinstance(inner, (float, np.floating, Bounded)):

@@ -32,7 +32,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from types import FunctionType
-from typing import Final, Literal, Never, TypeAlias, TypeVar, cast
+from typing import Final, Literal, NamedTuple, Never, TypeAlias, TypeVar, cast
 
 from streammetrics.core.errors import InputError, shown
 from streammetrics.estimators.estimator import JACKKNIFE_ONLY, Estimator
@@ -67,8 +67,27 @@ SIGNED: Final[Range] = (-1.0, 1.0)
 
 ENTRIES: Final = "[]"  # the name of the view that is each entry of a mapping
 _KEY: Final = "__view__"  # of a function and in the metadata of a field
+# The metadata of a field that is a whole number but no count, such as the k of lists.
+SETTING: Final[Mapping[str, object]] = {"__setting__": True}
 
 Function = TypeVar("Function", bound=Callable[..., object])
+
+
+class Signature(NamedTuple):
+    """How a view is written, and what it is: its name, the names of its arguments, () without any,
+    and its definition, which is the first paragraph of the docstring where it stands."""
+
+    name: str = ""
+    parameters: tuple[str, ...] = ()
+    definition: str = ""
+
+    @property
+    def call(self) -> str:
+        """The name with the arguments: `f_beta(b)`."""
+        return f"{self.name}({', '.join(self.parameters)})" if self.parameters else self.name
+
+
+_NOWHERE: Final = Signature()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,25 +101,17 @@ class View(Mapping[str, "View"]):
     as "list". headline: its place among those that tables and the page show, 0 for none; without
     any the first view is the headline.
 
-    of_error: it is a measure of error, such as a p-value, and no figure of the rows. chosen: the
-    rows themselves choose it, such as the best threshold: its jackknife chooses anew, and it has no
-    confidence sequence. effect: it is itself the effect of a treatment on the control, both in the
-    same rows, so that 0 is no effect: an experiment compares it with 0. grows_unlike: it grows with
-    the rows, and this other view does not: the effect of a treatment on the rows of another state,
-    and a value at all looks, is that of the other one. of_points: coarse scores do not show its
-    variance over users, which is that of `_without_group`. band: it has an interval by the method
-    "band". rate_beside: it is a mean, and this view is the rate of the values above 0, a guardrail
-    by default. no_interval: why it has none, over users either. setting: it is no view, but a whole
-    number that is no count. origin: what a lift of it is relative to, such as 1/2 of an area.
+    effect: it is itself the effect of a treatment on the control, both in the same rows, so that 0
+    is no effect: an experiment compares it with 0. grows_unlike: it grows with the rows, and this
+    other view does not: the effect of a treatment on the rows of another state, and a value at all
+    looks, is that of the other one. rate_beside: it is a mean, and this view is the rate of the
+    values above 0, a guardrail by default. origin: what a lift of it is relative to, such as 1/2 of
+    an area.
 
-    estimator: its interval, and what a verdict on it rests on; without one it has an interval over
-    users alone. doubts: of a result, reasons to doubt the view although it is defined. reason: of a
-    result, why it is undefined for these rows, or ""; by default the result's own `reason`.
-    replicated: the view whose values without each group of users show its variance, if that is
-    another one, where it is nan for too few rows of which there may be enough in all groups.
-
-    name, definition and parameters follow from where it stands: the first paragraph of the
-    docstring, and the names of the arguments, () without any.
+    estimator: what kind of quantity it is: its interval, and what a verdict on it rests on; without
+    one it has an interval over users alone. doubts: of a result, reasons to doubt the view although
+    it is defined. reason: of a result, why it is undefined for these rows, or ""; by default the
+    result's own `reason`. signature: follows from where it stands.
 
     It is also a mapping, with itself as its one value, as the metadata of a field has to be one.
     """
@@ -109,23 +120,14 @@ class View(Mapping[str, "View"]):
     range: Range | Callable[..., Range | None] | None = None
     undefined: str = ""
     headline: int = 0
-    of_error: bool = False
-    chosen: bool = False
     effect: bool = False
     grows_unlike: str = ""
-    of_points: bool = False
-    band: bool = False
     rate_beside: str = ""
-    no_interval: str = ""
-    setting: bool = False
     origin: float = 0.0
     estimator: Estimator[Never] = JACKKNIFE_ONLY
     doubts: Callable[..., tuple[str, ...]] | None = None
     reason: Callable[..., str] | None = None
-    replicated: str = ""
-    name: str = ""
-    definition: str = ""
-    parameters: tuple[str, ...] = ()
+    signature: Signature = _NOWHERE
 
     def __call__(self, function: Function) -> Function:
         """Declare it of a function, which is returned as it is. InputError for a property, or
@@ -135,7 +137,7 @@ class View(Mapping[str, "View"]):
         ... def share_up_to(result: object, x: float) -> float:
         ...     \"\"\"The share of rows up to x.\"\"\"
         ...     return x
-        >>> share_up_to.__view__.definition, share_up_to.__view__.call
+        >>> share_up_to.__view__.signature.definition, share_up_to.__view__.signature.call
         ('The share of rows up to x.', 'share_up_to(x)')
         """
         if not isinstance(function, FunctionType):
@@ -147,18 +149,11 @@ class View(Mapping[str, "View"]):
             )
         code = function.__code__
         summary = (inspect.getdoc(function) or "").partition("\n\n")[0]
-        function.__dict__[_KEY] = replace(
-            self,
-            name=ENTRIES if code.co_name == "__getitem__" else code.co_name,
-            definition=" ".join(summary.split()),
-            parameters=code.co_varnames[1 : code.co_argcount],
-        )
+        name = ENTRIES if code.co_name == "__getitem__" else code.co_name
+        parameters = code.co_varnames[1 : code.co_argcount]
+        signature = Signature(name, parameters, " ".join(summary.split()))
+        function.__dict__[_KEY] = replace(self, signature=signature)
         return function
-
-    @property
-    def call(self) -> str:
-        """How it is written with its arguments: `f_beta(b)`."""
-        return f"{self.name}({', '.join(self.parameters)})" if self.parameters else self.name
 
     def limits(self, result: object, entry: str = "") -> Range | None:
         """The least and the greatest value that it can have in a result, None if not known; entry:
@@ -201,7 +196,7 @@ def declared_views(kind: type) -> Mapping[str, View]:
     first, then fields, each in the order of definition, bases first.
 
     >>> from streammetrics.results.rates import Rates
-    >>> declared_views(Rates)["f_beta"].call, declared_views(Rates)["mcc"].range
+    >>> declared_views(Rates)["f_beta"].signature.call, declared_views(Rates)["mcc"].range
     ('f_beta(b)', (-1.0, 1.0))
     """
     return _declared(kind)
@@ -213,7 +208,8 @@ def _declared(kind: Hashable) -> Mapping[str, View]:
     bases = [*reversed(cast("type", kind).__mro__)]
     stated = [view for base in bases for view in _function_views(base)]
     for view in (*stated, *(view for base in bases for view in _field_views(base))):
-        views[view.name] = view.merged_onto(views.get(view.name, _NOTHING))
+        name = view.signature.name
+        views[name] = view.merged_onto(views.get(name, _NOTHING))
     return views
 
 
@@ -229,7 +225,7 @@ def _field_views(base: type) -> Iterator[View]:
     fields: Mapping[str, dataclasses.Field[object]] = vars(base).get("__dataclass_fields__", {})
     for name, field in fields.items():
         if _KEY in field.metadata:
-            yield replace(field.metadata[_KEY], name=name)
+            yield replace(field.metadata[_KEY], signature=Signature(name))
 
 
 def declaration(result: object, name: str) -> View:
@@ -251,11 +247,12 @@ def declared_headlines(kind: Hashable) -> tuple[str, ...]:
     >>> declared_headlines(Rates)
     ('accuracy', 'precision', 'recall')
     """
-    headlines = [view for view in _declared(kind).values() if view.headline]
-    return tuple(view.name for view in sorted(headlines, key=lambda view: view.headline))
+    places = {name: view.headline for name, view in _declared(kind).items() if view.headline}
+    return tuple(sorted(places, key=places.__getitem__))
 
 
 @cache
 def declared_settings(kind: Hashable) -> frozenset[str]:
     """The whole numbers of a class that are no counts."""
-    return frozenset(name for name, view in _declared(kind).items() if view.setting)
+    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    return frozenset(field.name for field in fields if field.metadata == SETTING)

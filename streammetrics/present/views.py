@@ -92,7 +92,7 @@ def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bo
 
 
 def _views(result: object, headlines: bool) -> Iterator[tuple[str, float | Bounded]]:
-    _require_result(result)
+    _require_result(result)  # a metric has `_parts` too
     if has_parts(result):
         for part, inner in result._parts():
             if _is_number(inner):
@@ -102,8 +102,12 @@ def _views(result: object, headlines: bool) -> Iterator[tuple[str, float | Bound
                     (part.view_text(name), value) for name, value in _views(inner, headlines)
                 )
         return
-    attributes, most = _attributes(result), None
-    declared = declared_headlines(type(result))  # type: ignore[arg-type] # a class is hashable
+    kind = cast("Hashable", type(result))
+    attributes, most, declared = (
+        _attributes(result, other_names(kind)),
+        None,
+        declared_headlines(kind),
+    )
     if headlines and isinstance(result, Mapping):
         attributes = islice(attributes, len(result))
     elif headlines and declared:
@@ -127,7 +131,6 @@ def counts_of(result: object) -> dict[str, int]:
     >>> counts_of(ctr.compute())["rows"]
     4
     """
-    _require_result(result)
     settings = declared_settings(type(result))  # type: ignore[arg-type]
     return {
         name: int(value)
@@ -314,8 +317,10 @@ class ViewText:
             raise self.unknown(result) from None
 
     def value(self, result: object) -> float | Bounded:
-        """The value before the dot in a result; InputError if it is no number."""
+        """The value of the view in a result; InputError if it is no number."""
         figure = self.figure(result)
+        if self.rest and figure is not None:
+            return value_of(figure, self.rest)
         if isinstance(figure, Bounded):
             return figure
         if isinstance(figure, (float, np.floating)):
@@ -324,8 +329,9 @@ class ViewText:
 
     def unknown(self, result: object) -> InputError:
         """The error for a view that a result does not have."""
-        declared = declared_views(type(result)).values()
-        calls = {view.name: view.call for view in declared if view.parameters and view.better}
+        declared = declared_views(type(result)).items()
+        with_arguments = ((name, v) for name, v in declared if v.signature.parameters)
+        calls = {name: view.signature.call for name, view in with_arguments if view.better}
         names = [*views_of(result)]
         suggestion = f"name one of these{', or ' * bool(calls)}{_first([*calls.values()])}"
         return InputError(
@@ -397,10 +403,7 @@ def value_of(result: object, view: object = None) -> float | Bounded:
         if not rest and _is_number(part):
             return part if isinstance(part, Bounded) else float(part)
         return value_of(part, rest or None)
-    view_text = view_of(result, view)
-    if view_text.rest and (figure := view_text.figure(result)) is not None:
-        return value_of(figure, view_text.rest)
-    return view_text.value(result)
+    return view_of(result, view).value(result)
 
 
 def _argument(text: str) -> Argument:

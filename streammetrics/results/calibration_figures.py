@@ -20,6 +20,7 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError
 from streammetrics.core.parts.exact_sums import scaled_sum
 from streammetrics.core.parts.float_bits import dyadic
+from streammetrics.estimators.estimator import NoInterval
 from streammetrics.estimators.mean import MeanOfValues, MomentSums, RatioOfSums, RatioSums
 from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.rounding import ratio
@@ -47,7 +48,9 @@ from streammetrics.results.rounded_weights import OfWeightedRows
 
 _NEAR_1: Final = Direction("target", 1.0)
 _UNDEFINED: Final = Bounded(nan, nan, nan)
-_BIASED: Final = "chance alone moves it above 0; reliability_by_mass() has intervals"
+_BIASED: Final = NoInterval[object](
+    "chance alone moves it above 0; reliability_by_mass() has intervals"
+)
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
 
 
@@ -282,7 +285,7 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         )
 
     @property
-    @View(better=LOWER, range=SHARE, no_interval=_BIASED)
+    @View(better=LOWER, range=SHARE, estimator=_BIASED)
     def ece_by_mass(self) -> Bounded | None:
         """Σ_g |Σ p - Σ y| / n over the groups g of equal mass, as many as there are bins; with
         certain bounds, since a group may end within a bucket. None without `grid`.
@@ -295,7 +298,7 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         return mean_gap(self._boundaries, self._most_off) if self._units else _UNDEFINED
 
     @property
-    @View(better=LOWER, range=SHARE, no_interval=_BIASED)
+    @View(better=LOWER, range=SHARE, estimator=_BIASED)
     def mce_by_mass(self) -> Bounded | None:
         """The greatest |mean score - share of positives| of a group of equal mass, with certain
         bounds. None without `grid`."""
@@ -304,7 +307,7 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         return greatest_gap(self._mass_gaps) if self._units else _UNDEFINED
 
     @property
-    @View(better=LOWER, range=SHARE, no_interval=_BIASED)
+    @View(better=LOWER, range=SHARE, estimator=_BIASED)
     def ace(self) -> Bounded | None:
         """Adaptive calibration error: the mean, over the groups of equal mass that have rows, of
         |mean score - share of positives|, with certain bounds. None without `grid`.

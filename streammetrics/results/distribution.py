@@ -17,7 +17,7 @@ from streammetrics.core.conversion import FLOAT64, as_float, decimal_share, refu
 from streammetrics.core.parts.exact_sum import ExactSumColumn
 from streammetrics.core.parts.exact_sums import SCALES, scaled_sum
 from streammetrics.estimators.mean import TrimmedMean, WinsorisedSums
-from streammetrics.estimators.quantile import EXTREMES, Quantile, QuantileRange, ShareOfOrdered
+from streammetrics.estimators.quantile import EXTREME, Quantile, QuantileRange, ShareOfOrdered
 from streammetrics.kernels.curves.ordered import Ordered
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, figure
 from streammetrics.kernels.exact.exact_products import exact_parts, ordinary
@@ -111,33 +111,25 @@ class Distribution(Generic[V_co], OfUnits):
     rows_rounded: int | None = None
 
     @property
-    @View(
-        estimator=_quantile(lambda: _HALF), better=NONE, undefined="no rows", headline=1, band=True
-    )
+    @View(estimator=_quantile(lambda: _HALF), better=NONE, undefined="no rows", headline=1)
     def median(self) -> V_co:
         """The quantile of 1/2."""
         return self._quantile(_HALF)
 
     @property
-    @View(
-        estimator=_quantile(lambda: _P90), better=NONE, undefined="no rows", headline=2, band=True
-    )
+    @View(estimator=_quantile(lambda: _P90), better=NONE, undefined="no rows", headline=2)
     def p90(self) -> V_co:
         """The quantile of 0.9."""
         return self._quantile(_P90)
 
     @property
-    @View(
-        estimator=_quantile(lambda: _P95), better=NONE, undefined="no rows", headline=3, band=True
-    )
+    @View(estimator=_quantile(lambda: _P95), better=NONE, undefined="no rows", headline=3)
     def p95(self) -> V_co:
         """The quantile of 0.95."""
         return self._quantile(_P95)
 
     @property
-    @View(
-        estimator=_quantile(lambda: _P99), better=NONE, undefined="no rows", headline=4, band=True
-    )
+    @View(estimator=_quantile(lambda: _P99), better=NONE, undefined="no rows", headline=4)
     def p99(self) -> V_co:
         """The quantile of 0.99."""
         return self._quantile(_P99)
@@ -148,7 +140,6 @@ class Distribution(Generic[V_co], OfUnits):
         better=NONE,
         range=POSITIVE,
         undefined="no rows",
-        band=True,
     )
     def iqr(self) -> V_co:
         """The quantile of 3/4 less that of 1/4."""
@@ -161,23 +152,23 @@ class Distribution(Generic[V_co], OfUnits):
         return self._trimmed(0, winsorised=False)
 
     @property
-    @View(better=NONE, undefined="no rows", no_interval=EXTREMES)
+    @View(better=NONE, undefined="no rows", estimator=EXTREME)
     def minimum(self) -> float:
         """The least value; nan without rows."""
         return float(self.low[0]) if len(self.low) else math.nan
 
     @property
-    @View(better=NONE, undefined="no rows", no_interval=EXTREMES)
+    @View(better=NONE, undefined="no rows", estimator=EXTREME)
     def maximum(self) -> float:
         """The greatest value; nan without rows."""
         return float(self.high[-1]) if len(self.high) else math.nan
 
-    @View(estimator=_quantile(_p), better=NONE, band=True)
+    @View(estimator=_quantile(_p), better=NONE)
     def quantile(self, p: float | Fraction) -> V_co:
         """The least value with a share of at least p of the rows at or below it; 0 <= p <= 1."""
         return self._quantile(_p(p))
 
-    @View(estimator=_range(_ps), better=NONE, range=POSITIVE, band=True)
+    @View(estimator=_range(_ps), better=NONE, range=POSITIVE)
     def inter_quantile_range(self, low: float | Fraction, high: float | Fraction) -> V_co:
         """The quantile of `high` less that of `low`; 0 <= low <= high <= 1.
 
@@ -193,12 +184,12 @@ class Distribution(Generic[V_co], OfUnits):
         """
         return self._bounds_between(*_ps(low, high))
 
-    @View(estimator=_share_of(Ordered.rows_below), better=NONE, range=SHARE, band=True)
+    @View(estimator=_share_of(Ordered.rows_below), better=NONE, range=SHARE)
     def share_below(self, x: float) -> V_co:
         """The share of the rows that are below x."""
         return self._share(self._ordered.rows_below, x, "Distribution.share_below(x)")
 
-    @View(estimator=_share_of(Ordered.rows_at_most), better=NONE, range=SHARE, band=True)
+    @View(estimator=_share_of(Ordered.rows_at_most), better=NONE, range=SHARE)
     def share_up_to(self, x: float) -> V_co:
         """The share of the rows that are at or below x."""
         return self._share(self._ordered.rows_at_most, x, "Distribution.share_up_to(x)")

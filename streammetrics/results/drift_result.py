@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import as_float, refused, whole
 from streammetrics.core.interval import Interval
-from streammetrics.estimators.estimator import Estimator
+from streammetrics.estimators.estimator import Estimator, NoInterval
 from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.kernels.curves.drift_distances import (
     Cells,
@@ -42,7 +42,7 @@ Values: TypeAlias = Distribution[float] | Distribution[Bounded]
 ALPHA: Final = 0.05
 _SMOOTHING: Final = Fraction(1, 2)
 _LIMITS: Final = (0.1, 0.25)
-_OF_ERROR: Final = "it is itself a measure of error"
+_OF_ERROR: Final = NoInterval[object]("it is itself a measure of error", of_error=True)
 _NO_DRIFT: Final = "PSI finds no drift, so the interval begins at 0"
 _CROWDED: Final = (
     "{:.0f} % of the reference have one value or bucket, and its bin has others too: {} not show "
@@ -201,8 +201,7 @@ class Drift(HasIntervals):
         better=NONE,
         range=SHARE,
         headline=2,
-        of_error=True,
-        no_interval=_OF_ERROR,
+        estimator=_OF_ERROR,
     )
     def psi_pvalue(self) -> float:
         """How often PSI is at least this large without drift, by chi-square with bins - 1 degrees
@@ -226,8 +225,7 @@ class Drift(HasIntervals):
         range=POSITIVE,
         undefined="rows are weighted, so that the bands do not hold",
         headline=5,
-        of_error=True,
-        no_interval=_OF_ERROR,
+        estimator=_OF_ERROR,
     )
     def ks_band(self) -> float | None:
         """The KS above which there is drift, with 95 % confidence at all looks together; None over
@@ -275,8 +273,7 @@ class Drift(HasIntervals):
         range=POSITIVE,
         undefined="too few buckets of users have rows",
         headline=3,
-        of_error=True,
-        no_interval=_OF_ERROR,
+        estimator=_OF_ERROR,
     )
     def deff(self) -> float | None:
         """The design effect of the shares of bins, over users; None without users."""

@@ -16,7 +16,7 @@ from streammetrics.core.errors import SettingsError
 from streammetrics.core.rows import sorted_distinct
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.ranking.examination import Examination, examined, exposures, gini
-from streammetrics.present.view import NONE, SHARE, View
+from streammetrics.present.view import NONE, SETTING, SHARE, View
 from streammetrics.results.has_intervals import HasIntervals
 
 
@@ -36,8 +36,8 @@ class Exposures(HasIntervals):
     """
 
     independent: ClassVar[str] = "lists"
-    n_items: int = field(metadata=View(setting=True))
-    k: int = field(metadata=View(setting=True))
+    n_items: int = field(metadata=SETTING)
+    k: int = field(metadata=SETTING)
     cells: NDArray[np.int64]
     counts: NDArray[np.int64]
     lists_kept: int

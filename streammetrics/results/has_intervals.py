@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import among, as_float
 from streammetrics.core.interval import Interval, interval_within
-from streammetrics.estimators.estimator import JACKKNIFE_ONLY, Estimator
+from streammetrics.estimators.estimator import Estimator
 from streammetrics.estimators.many import Intervals, ManyRequest, undefined_columns
 from streammetrics.estimators.request import METHODS, refused_option
 from streammetrics.present.estimand import Estimand, estimand_of
@@ -113,7 +113,7 @@ class HasIntervals(Shown):
             return None
         if estimand.view.reason is not None:
             whys = [reason_of(result, view) or result._no_interval() for result in results]
-        if estimand.view.no_interval or estimand.estimator is JACKKNIFE_ONLY:
+        if type(estimand.estimator).interval is Estimator.interval:
             return replace(undefined_columns(len(results)), reasons=whys)
         unrefused = [*map(operator.not_, whys)]
         rows: list[object] = [*compress(results, unrefused)]
@@ -171,7 +171,7 @@ def no_interval(result: HasIntervals, view: object = None) -> str:
 
 
 def _banded(kind: type) -> list[str]:
-    return [view.name for view in declared_views(kind).values() if view.band]
+    return [name for name, view in declared_views(kind).items() if view.estimator.has_band]
 
 
 def band_of(result: object, view: str, level: float = 0.95) -> Interval | None:
@@ -185,7 +185,7 @@ def band_of(result: object, view: str, level: float = 0.95) -> Interval | None:
     >>> (band.lower, band.upper), band_of(metric.compute(), "mean") is None
     ((414.0, 585.0), True)
     """
-    if not isinstance(result, HasIntervals) or not estimand_of(result, view).view.band:
+    if not isinstance(result, HasIntervals) or not estimand_of(result, view).estimator.has_band:
         return None
     return result.interval(view, level=level, method="band")
 
@@ -201,9 +201,7 @@ def doubts_of(result: object, view: object = None) -> tuple[str, ...]:
     """
     if not isinstance(result, HasIntervals):
         return ()
-    estimand = estimand_of(result, view)
-    doubts = estimand.doubts
-    return () if not doubts or math.isnan(float(estimand.value)) else doubts
+    return estimand_of(result, view).doubts
 
 
 def skewness_of(result: object, view: object = None) -> float:

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from streammetrics.core.parts.exact_sums import scaled_sum
 from streammetrics.core.parts.float_bits import dyadic
 from streammetrics.estimators.mean import MeanOfValues, MomentSums
+from streammetrics.estimators.quantile import EXTREME
 from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.rounding import quotient_by_root, ratio
 from streammetrics.present.view import NONE, POSITIVE, SHARE, View
@@ -20,7 +21,6 @@ from streammetrics.results.rounded_weights import OfWeightedRows
 Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
 _LACKING: Final = "some rows were counted before values above 0 were"
 _NEGATIVE: Final = "some values are below 0"
-_EXTREMES: Final = "the least and the greatest value of more rows are not known"
 _UNKNOWN: Final = (
     "at most one row, rows that weigh at most 1 together, or a value past the largest float"
 )
@@ -80,8 +80,8 @@ class MomentFigures(_PowerSums, OfWeightedRows):
     total: Fraction = field()
     squares: Fraction = field()
     cubes: Fraction = field()
-    minimum: float = field(metadata=View(better=NONE, undefined="no rows", no_interval=_EXTREMES))
-    maximum: float = field(metadata=View(better=NONE, undefined="no rows", no_interval=_EXTREMES))
+    minimum: float = field(metadata=View(better=NONE, undefined="no rows", estimator=EXTREME))
+    maximum: float = field(metadata=View(better=NONE, undefined="no rows", estimator=EXTREME))
     weight_unit: Fraction = Fraction(1)
     _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None

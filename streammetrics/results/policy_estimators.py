@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from streammetrics.core.interval import Interval
-from streammetrics.estimators.estimator import Estimator
+from streammetrics.estimators.estimator import Estimator, OverUsers
 from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.rounding import ratio
@@ -50,7 +50,7 @@ class LogMean(Estimator["PolicyValue"]):
         variance, n = self.variance(result), result.rows
         if variance is None:
             return None
-        if why := self.scarce(result, request.arguments):
+        if why := self._scarce(result):
             return request.none(why, n=n)
         rounding = _OF_SQUARES / max(n, 1) if self.terms else _ROUNDING
         if variance <= request.estimate**2 * rounding:  # such as that of rewards 0.3
@@ -62,9 +62,13 @@ class LogMean(Estimator["PolicyValue"]):
 
     def moments(self, result: PolicyValue, arguments: Arguments) -> Moments | None:
         """Of what is averaged, unless too few rewards decide."""
-        if result._limit is None or self.limits is None or self.scarce(result, arguments):
+        if result._limit is None or self.limits is None or self._scarce(result):
             return None
         return self.limits(result, Fraction(result._limit))
+
+    def _scarce(self, result: PolicyValue) -> str:
+        """Why there are too few rows, or ""."""
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +77,18 @@ class TargetValue(LogMean):
 
     missing_reward: of an estimate that is a sum of weighted rewards, the mean reward that it takes
     actions outside of the log to have; None with predictions. clips: it clips weights, so that a
-    mean weight below 1 says nothing of it.
+    mean weight below 1 says nothing of it. replicated: the view without the demand for support.
     """
 
+    replicated: str = ""
     missing_reward: Callable[[float], float] | None = None
     clips: bool = False
 
-    def scarce(self, result: PolicyValue, arguments: Arguments) -> str:
+    def over_users(self, result: PolicyValue, arguments: Arguments) -> OverUsers:
+        """Why there are too few rows, over users as of independent rows."""
+        return OverUsers(self._scarce(result))
+
+    def _scarce(self, result: PolicyValue) -> str:
         """The log certainly lacks some of what the target does, or a few rewards decide."""
         if not result._abstains:
             return ""
@@ -158,17 +167,24 @@ def _clipped_moments(value: PolicyValue, limit: Fraction) -> Moments:
     return Moments(value.rows, *value._clipped_sums, Fraction(value._clip) * limit)
 
 
-IPS: Final = TargetValue(_ips_variance, terms=True, missing_reward=lambda _: 0.0)
-SNIPS: Final = TargetValue(_snips_variance, missing_reward=lambda estimate: estimate)
+IPS: Final = TargetValue(
+    _ips_variance, terms=True, replicated="raw.ips", missing_reward=lambda _: 0.0
+)
+SNIPS: Final = TargetValue(
+    _snips_variance, replicated="raw.snips", missing_reward=lambda estimate: estimate
+)
 CLIPPED: Final = TargetValue(
     lambda value: mean_variance(value.rows, *value._clipped_sums),
     terms=True,
     limits=_clipped_moments,
+    replicated="raw.clipped",
     clips=True,
 )
-DR: Final = TargetValue(_dr_variance, terms=True)
+DR: Final = TargetValue(_dr_variance, terms=True, replicated="raw.dr")
 SNDR: Final = TargetValue(
-    _sndr_variance, caveat=lambda value: _GREATEST if value._sums.wt is None else ""
+    _sndr_variance,
+    caveat=lambda value: _GREATEST if value._sums.wt is None else "",
+    replicated="raw.sndr",
 )
 MEAN_REWARD: Final = LogMean(
     lambda value: mean_variance(value.rows, value._sums.r, value._sums.rr), limits=_reward_moments

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from streammetrics.core.parts.float_bits import dyadic
+from streammetrics.estimators.estimator import NoInterval
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.variances import mean_variance
 from streammetrics.present.view import HIGHER, NONE, POSITIVE, SHARE, Range, View
@@ -36,6 +37,7 @@ MUCH_CLIPPED: Final = Fraction(1, 100)
 _OF_TERM: Final = Fraction(1, 1 << 48)  # of the square of a rounded term
 _NEAR: Final = 2.0**-20  # by which the rounding of probabilities to float32 may move a mean weight
 
+_LARGEST: Final = NoInterval[object]("the largest weight of more rows is not known")
 _NOT_PREDICTED: Final = "not all rows have predictions of their reward"
 
 
@@ -131,7 +133,6 @@ class PolicyValue(_LateSums, HasIntervals):
     @View(
         estimator=IPS,
         doubts=_doubts,
-        replicated="raw.ips",
         better=HIGHER,
         range=_weighted_rewards,
         headline=1,
@@ -144,7 +145,6 @@ class PolicyValue(_LateSums, HasIntervals):
     @View(
         estimator=SNIPS,
         doubts=_doubts,
-        replicated="raw.snips",
         better=HIGHER,
         range=_rewards,
         undefined="all weights are 0",
@@ -157,7 +157,6 @@ class PolicyValue(_LateSums, HasIntervals):
     @View(
         estimator=CLIPPED,
         doubts=_doubts_of_clipped,
-        replicated="raw.clipped",
         better=HIGHER,
         range=_weighted_rewards,
     )
@@ -167,9 +166,7 @@ class PolicyValue(_LateSums, HasIntervals):
         return self._or_nan(self._clipped_sums[0], self.rows)
 
     @property
-    @View(
-        estimator=DR, doubts=_doubts, replicated="raw.dr", better=HIGHER, undefined=_NOT_PREDICTED
-    )
+    @View(estimator=DR, doubts=_doubts, better=HIGHER, undefined=_NOT_PREDICTED)
     def dr(self) -> float:
         """Doubly robust: the mean over rows of p + w (r - q), p the predicted reward of the target
         policy and q that of the logged action."""
@@ -179,7 +176,6 @@ class PolicyValue(_LateSums, HasIntervals):
     @View(
         estimator=SNDR,
         doubts=_doubts,
-        replicated="raw.sndr",
         better=HIGHER,
         undefined=_NOT_PREDICTED,
     )
@@ -204,7 +200,7 @@ class PolicyValue(_LateSums, HasIntervals):
         range=POSITIVE,
         undefined="all weights are 0",
         headline=2,
-        no_interval="it grows with the rows, and estimates nothing beyond them",
+        estimator=NoInterval("it grows with the rows, and estimates nothing beyond them"),
     )
     def effective_sample_size(self) -> float:
         """(Σ w)² / Σ w²: the number of rows of the target policy that tell as much. (Kish 1965.)"""
@@ -222,7 +218,7 @@ class PolicyValue(_LateSums, HasIntervals):
         reason=_no_reason,
         better=NONE,
         range=POSITIVE,
-        no_interval="the largest weight of more rows is not known",
+        estimator=_LARGEST,
     )
     def largest_weight(self) -> float:
         """The largest w; nan without rows."""
@@ -234,7 +230,7 @@ class PolicyValue(_LateSums, HasIntervals):
         better=NONE,
         range=SHARE,
         undefined="all weights are 0",
-        no_interval="the largest weight of more rows is not known",
+        estimator=_LARGEST,
     )
     def largest_share(self) -> float:
         """The largest w over Σ w."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Final
 
+from streammetrics.estimators.estimator import NoInterval
 from streammetrics.estimators.request import Lacking
 from streammetrics.estimators.share import Share
 from streammetrics.estimators.wins import NetWins, Wins
@@ -20,11 +21,15 @@ from streammetrics.results.has_intervals import HasIntervals
 _HALF: Final = Fraction(1, 2)
 PRIOR: Final = 100  # the weight of the prior, in lists that one side wins
 _NO_CLICK: Final = "no {unit} has a click"
-_OF_ERROR: Final = "no formula for {}, which is itself a measure of error"
 NULL: Final = (
     "pvalue and e_value are against clicks that ignore teams, not against a preference of 0 on "
     "average over users"
 )
+
+
+def _measure_of_error(view: str) -> NoInterval[object]:
+    why = f"no formula for {view}, which is itself a measure of error"
+    return NoInterval(why, of_error=True)
 
 
 def _wins(preference: Preference) -> Wins | Lacking:
@@ -102,8 +107,7 @@ class Preference(HasIntervals):
     @View(
         better=NONE,
         range=SHARE,
-        of_error=True,
-        no_interval=_OF_ERROR.format("pvalue"),
+        estimator=_measure_of_error("pvalue"),
     )
     def pvalue(self) -> float:
         """Of the sign test: how often fair coins would differ at least as much."""
@@ -114,8 +118,7 @@ class Preference(HasIntervals):
     @View(
         better=NONE,
         range=POSITIVE,
-        of_error=True,
-        no_interval=_OF_ERROR.format("e_value"),
+        estimator=_measure_of_error("e_value"),
     )
     def e_value(self) -> float:
         """B(50 + wins_b, 50 + wins_a) / B(50, 50) · 2^n, n the lists that one side won;

@@ -22,7 +22,7 @@ from streammetrics.core.conversion import (
     threshold,
 )
 from streammetrics.estimators.area import Area
-from streammetrics.estimators.estimator import Linear
+from streammetrics.estimators.estimator import Function, Linear
 from streammetrics.kernels.curves.area import (
     Pairs,
     area,
@@ -75,6 +75,8 @@ _AUC: Final[Area[ScoreCurve[float]]] = Area(
     lambda curve: curve._placements, lambda curve: curve.exact
 )
 _GINI: Final = replace(_AUC, scaled=Linear("auc", 2.0, -1.0))
+_OF_POINTS: Final = Function[object](of_points=True)
+_CHOSEN: Final = Function[object](chosen=True, of_points=True)
 _MADE: Final = ("_points", "_cells", "_n_buckets", "_held", "_placed")
 
 
@@ -122,7 +124,7 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
         return self._area(gini(self._pairs), gini_bounds)
 
     @cached_property
-    @View(better=HIGHER, range=SHARE, undefined="no positives", of_points=True)
+    @View(better=HIGHER, range=SHARE, undefined="no positives", estimator=_OF_POINTS)
     def ap(self) -> V_co:
         """Average precision: Σ (R_i - R_(i-1)) P_i over different scores, from the highest down.
 
@@ -133,7 +135,7 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
         return self._figure(average_precision(self._steps, bounded=not self.exact))
 
     @cached_property
-    @View(better=HIGHER, range=SHARE, undefined="no positives", of_points=True)
+    @View(better=HIGHER, range=SHARE, undefined="no positives", estimator=_OF_POINTS)
     def pr_auc_trapezoid(self) -> V_co:
         """Area under the points of `pr` by trapezoids, recall on x, from (0, 1): not `ap`.
 
@@ -144,7 +146,7 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
         return self._figure(trapezoid(self._steps, bounded=not self.exact))
 
     @cached_property
-    @View(better=HIGHER, range=SHARE, undefined="one class has no rows", of_points=True)
+    @View(better=HIGHER, range=SHARE, undefined="one class has no rows", estimator=_OF_POINTS)
     def ks(self) -> V_co:
         """Kolmogorov-Smirnov: the greatest |TPR - FPR|; nan with one class only."""
         return self._figure(distance_of_classes(self._steps, bounded=not self.exact))
@@ -170,7 +172,7 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
             thresholds=self._thresholds[:0:-1],
         )
 
-    @View(better=HIGHER, of_points=True)
+    @View(better=HIGHER, estimator=_OF_POINTS)
     def partial_auc(self, max_fpr: float, *, standardized: bool = False) -> V_co:
         """The area under the ROC curve where FPR <= max_fpr, 0 < max_fpr <= 1: at most max_fpr.
 
@@ -211,7 +213,7 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
         figures = lifts(self._steps, n, cumulative=first, bounded=not self.exact)
         return tuple(map(self._figure, figures))
 
-    @View(of_points=True)
+    @View(estimator=_OF_POINTS)
     def confusion(self, t: float) -> Rates | BoundedRates:
         """The rates at a threshold: positive iff score >= t, in the precision of exact scores.
 
@@ -234,7 +236,7 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
         worst, best = self._rates_of(above.tp, below.fp), self._rates_of(below.tp, above.fp)
         return BoundedRates(worst, best, above)
 
-    @View(chosen=True, of_points=True)
+    @View(estimator=_CHOSEN)
     def best(
         self,
         by: Literal[
@@ -279,7 +281,7 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
         points = tuple(self._point(int(index)) for index in optimum.at)
         return BestPoints(self._figure(optimum.figure), points)
 
-    @View(better=HIGHER, range=SHARE, chosen=True, of_points=True)
+    @View(better=HIGHER, range=SHARE, estimator=_CHOSEN)
     def precision_at_recall(self, recall: float | Fraction) -> V_co:
         """The greatest precision of the thresholds whose recall is at least this: the value of
         best("precision", recall_at_least=recall).
@@ -289,18 +291,18 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
         """
         return self.best("precision", recall_at_least=recall).value
 
-    @View(better=HIGHER, range=SHARE, chosen=True, of_points=True)
+    @View(better=HIGHER, range=SHARE, estimator=_CHOSEN)
     def recall_at_precision(self, precision: float | Fraction) -> V_co:
         """The greatest recall of the thresholds whose precision is at least this; nan if none is:
         the value of best("recall", precision_at_least=precision)."""
         return self.best("recall", precision_at_least=precision).value
 
-    @View(better=HIGHER, range=SHARE, chosen=True, of_points=True)
+    @View(better=HIGHER, range=SHARE, estimator=_CHOSEN)
     def best_f_beta(self, b: float | Fraction = 1) -> V_co:
         """The greatest F of any threshold: the value of best("f_beta", beta=b)."""
         return self.best("f_beta", beta=b).value
 
-    @View(chosen=True, of_points=True)
+    @View(estimator=_CHOSEN)
     def threshold_for(self, *, predicted_positive: float | Fraction) -> BudgetPoint[V_co]:
         """The least threshold that predicts at most this share of the rows positive.
 
@@ -320,12 +322,12 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
         positive, precision, recall = map(self._figure, figures)
         return BudgetPoint(point.threshold, positive, precision, recall, point.rates, self.reason)
 
-    @View(better=HIGHER, range=SHARE, chosen=True, of_points=True)
+    @View(better=HIGHER, range=SHARE, estimator=_CHOSEN)
     def precision_at_budget(self, predicted_positive: float | Fraction) -> V_co:
         """The precision of `threshold_for` this share of the rows."""
         return self.threshold_for(predicted_positive=predicted_positive).precision
 
-    @View(better=HIGHER, range=SHARE, chosen=True, of_points=True)
+    @View(better=HIGHER, range=SHARE, estimator=_CHOSEN)
     def recall_at_budget(self, predicted_positive: float | Fraction) -> V_co:
         """The recall of `threshold_for` this share of the rows."""
         return self.threshold_for(predicted_positive=predicted_positive).recall

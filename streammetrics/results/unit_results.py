@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import ClassVar, Final
 
 from streammetrics.core.parts.float_bits import nearest
+from streammetrics.estimators.estimator import NoInterval
 from streammetrics.estimators.units import MeanOfUnits, ShareOfUnits, UnitGroups
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.variances import doubts_of_groups
@@ -108,7 +109,7 @@ class UnitMeanResult(_OfUnits):
         return _RATE.estimate(self)
 
     @property
-    @View(better=NONE, no_interval="a sum of values grows with the units")
+    @View(better=NONE, estimator=NoInterval("a sum of values grows with the units"))
     def total(self) -> float:
         """Σ values, rounded once."""
         sums, shift = self._sums

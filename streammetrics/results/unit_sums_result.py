@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.parts.float_bits import nearest
+from streammetrics.estimators.estimator import NoInterval
 from streammetrics.estimators.units import MeanOfUnits, ShareOfUnits, UnitGroups
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.present.view import NONE, SHARE, View
@@ -57,8 +58,9 @@ class UnitSumsResult(HasIntervals):
         better=NONE,
         undefined="the denominators sum to 0",
         headline=1,
-        no_interval="its rows are"
-        " correlated within units; an experiment has the interval of UserGroups",
+        estimator=NoInterval(
+            "its rows are correlated within units; an experiment has the interval of UserGroups"
+        ),
     )
     def ratio(self) -> float:
         """Σ values / Σ denominators of the sampled units, rounded once."""
@@ -81,7 +83,7 @@ class UnitSumsResult(HasIntervals):
         return _RATE.estimate(self)
 
     @property
-    @View(better=NONE, no_interval="a sum of units grows with the rows")
+    @View(better=NONE, estimator=NoInterval("a sum of units grows with the rows"))
     def units(self) -> float:
         """Different units: sampled / the share that is sampled."""
         return self.sampled * 2.0**self.level

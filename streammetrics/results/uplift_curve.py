@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from streammetrics.core import conversion
 from streammetrics.core.bounded import Bounded
 from streammetrics.estimators.difference import AreaBetweenArms, ShareDifference
+from streammetrics.estimators.estimator import NoInterval
 from streammetrics.estimators.share import Share
 from streammetrics.kernels.curves.reduced import without_group
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, shares
@@ -58,7 +59,7 @@ def _weighted_unit(curve: UpliftCurve) -> Fraction | None:
 
 _ATE: Final = ShareDifference(lambda curve: curve._both_arms, _weighted_unit)
 _OF_PART: Final = ShareDifference(
-    lambda curve, *part: curve._equal_part(*part).arms, _weighted_unit
+    lambda curve, *part: curve._equal_part(*part).arms, _weighted_unit, of_points=True
 )
 _AREA: Final[AreaBetweenArms[UpliftCurve]] = AreaBetweenArms(
     lambda curve: curve._both_arms, lambda curve: curve.weight_unit
@@ -198,8 +199,7 @@ class UpliftCurve(Generic[V_co], OfUnits):
         better=NONE,
         range=SHARE,
         undefined="rows are weighted",
-        of_error=True,
-        no_interval="a p-value has no interval",
+        estimator=NoInterval("a p-value has no interval", of_error=True),
     )
     def treated_share_p(self) -> float | None:
         """The p-value of the declared share of treated rows, valid at all looks, for rows that are
@@ -233,7 +233,7 @@ class UpliftCurve(Generic[V_co], OfUnits):
         """
         return tuple(self._figure(part.uplift) for part in self._equal_parts(k))
 
-    @View(estimator=_OF_PART, better=NONE, range=SIGNED, of_points=True)
+    @View(estimator=_OF_PART, better=NONE, range=SIGNED)
     def uplift_in_part(self, part: int, k: int = 10) -> V_co:
         """One of `uplift_by_part(k)`, as a view: part 1 has the highest scores."""
         return self._figure(self._equal_part(part, k).uplift)

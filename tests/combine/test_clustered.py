@@ -22,6 +22,7 @@ from streammetrics.kernels.inference.area_interval import area_bounds
 from streammetrics.kernels.inference.proportions import wilson_bounds
 from streammetrics.kernels.inference.t_interval import critical, logit_bounds
 from streammetrics.kernels.inference.variances import GroupVariance
+from streammetrics.present.estimand import estimand_of
 from streammetrics.results.rates import Rates
 from streammetrics.results.score_curve import ScoreCurve
 from streammetrics.results.sums import Quotient
@@ -38,7 +39,8 @@ def found(
     result: object, view: str, variance: float, method: str = "auto", groups: int = 8
 ) -> Interval:
     """The interval at 95 % of 1,000 rows or as many as are known."""
-    return clustered(result, view, GroupVariance(variance, groups), (), 1000, 0.95, method)
+    groups_variance = GroupVariance(variance, groups)
+    return clustered(estimand_of(result, view), groups_variance, (), 1000, 0.95, method)
 
 
 def scores(n: int = 200) -> ExactAUC:
@@ -162,7 +164,8 @@ def test_a_share_of_which_all_groups_agree_has_the_ends_of_independent_rows() ->
 
 def test_doubts_stand_behind_what_else_is_said() -> None:
     variance = GroupVariance(0.0025, 5)
-    interval = clustered(RATES, "mcc", variance, ("few", "a whale"), 1000, 0.95, "auto")
+    mcc = estimand_of(RATES, "mcc")
+    interval = clustered(mcc, variance, ("few", "a whale"), 1000, 0.95, "auto")
     assert interval.reason == "few; a whale"
 
 
@@ -173,7 +176,8 @@ def test_a_view_without_a_formula_for_rows_has_a_jackknife_and_no_design_effect(
     assert interval.method == "jackknife"
     assert math.isnan(interval.deff) and math.isnan(interval.n_eff)
     assert interval.defined
-    bare = clustered(metric.compute(), "ece", GroupVariance(0.0025, 8), (), 77, 0.95, "auto")
+    ece = estimand_of(metric.compute(), "ece")
+    bare = clustered(ece, GroupVariance(0.0025, 8), (), 77, 0.95, "auto")
     assert bare.n in (4, 77)
 
 

@@ -116,7 +116,8 @@ def counted(metric: Accumulator, scale: Callable[[Floats], Floats], given: dict[
 def rank_views(result: Any) -> Iterator[str]:
     """The views of a result, all of which depend on the order of the scores alone."""
     own = result.value_a.value if isinstance(result, PairedResult) else result.value
-    of_points = {view.name for view in declared_views(type(own)).values() if view.of_points}
+    declared = declared_views(type(own)).items()
+    of_points = {name for name, view in declared if view.estimator.of_points}
     names = {*views_of(own), *(of_points & {*ARGUMENTS})}
     for name in sorted(names - {"estimate"}):
         yield name + ARGUMENTS.get(name, "")

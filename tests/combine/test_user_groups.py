@@ -361,6 +361,17 @@ def test_a_part_of_a_result_has_the_intervals_of_users() -> None:
     assert "no users are known" not in repr(part)
 
 
+@pytest.mark.parametrize("method", ["auto", "jackknife"])
+def test_a_view_of_a_part_has_the_interval_of_the_part_within_its_range(method: str) -> None:
+    metric = UserGroups(ExactAUC(), 8)
+    few = {"labels": np.arange(40) % 3 == 0, "scores": np.arange(40) * 7 % 10 / 10}
+    metric.update(groups=np.arange(40) % 20, **few)
+    result = metric.compute()
+    interval = result.interval("confusion(0.5).recall", method=method)
+    assert interval == result.confusion(0.5).interval("recall", method=method)
+    assert 0 <= interval.lower < interval.estimate < interval.upper <= 1
+
+
 def test_a_result_has_what_the_metrics_own_result_has() -> None:
     given = rows(500)
     state, lists = UserGroups(HistogramAUC()), UserGroups(RankingMetrics(["NDCG@2"]))

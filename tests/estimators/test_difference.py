@@ -38,15 +38,17 @@ def test_the_interval_is_newcombe_s_or_by_the_delta_method() -> None:
 
 
 def test_ten_events_and_ten_rows_without_one_of_each_arm_are_enough_for_an_area() -> None:
+    def scarce(arms: Arms, unit: Fraction | None = None) -> str:
+        return AREA.over_users(Trial(arms, unit), ()).scarce
+
     why = "an arm has too few events, or rows without one: 9, needs 10"
-    assert AREA.scarce(Trial(FEW), ()) == why
-    assert AREA.scarce(Trial(((10, 100), (90, 100))), ()) == ""
-    assert AREA.scarce(Trial(((10, 100), (91, 100))), ()) == why
-    assert AREA.scarce(Trial(((20, 200), (20, 200)), Fraction(1, 3)), ()).endswith(": 6, needs 10")
-    assert AREA.scarce(Trial(((0, 0), (0, 100))), ()) == ""  # the value is undefined
+    assert scarce(FEW) == scarce(((10, 100), (91, 100))) == why
+    assert scarce(((10, 100), (90, 100))) == ""
+    assert scarce(((20, 200), (20, 200)), Fraction(1, 3)).endswith(": 6, needs 10")
+    assert scarce(((0, 0), (0, 100))) == ""  # the value is undefined
 
 
 def test_a_difference_needs_them_only_if_rows_are_weighted() -> None:
-    assert DIFFERENCE.scarce(Trial(FEW), ()) == ""
-    assert DIFFERENCE.scarce(Trial(FEW, Fraction(1)), ()).endswith("9, needs 10")
-    assert DIFFERENCE.shares(Trial(FEW), ()) == FEW and AREA.shares(Trial(FEW), ()) is None
+    plain, weighted = (DIFFERENCE.over_users(Trial(FEW, unit), ()) for unit in (None, Fraction(1)))
+    assert plain.scarce == "" and weighted.scarce.endswith("9, needs 10")
+    assert plain.shares == FEW and AREA.over_users(Trial(FEW), ()).shares is None

@@ -35,17 +35,17 @@ class Waits(Result):
 
     ordered: Ordered
 
-    @View(estimator=OF_P, better=NONE, band=True)
+    @View(estimator=OF_P, better=NONE)
     def wait(self, p: float) -> float:
         """The quantile of p."""
         return self.ordered.value_at(rank_of(self.ordered.n, Fraction(str(p))))[0]
 
-    @View(estimator=RANGE, better=NONE, band=True)
+    @View(estimator=RANGE, better=NONE)
     def spread(self, p: float, q: float) -> float:
         """The quantile of q less that of p."""
         return self.wait(q) - self.wait(p)
 
-    @View(estimator=SHARE, better=NONE, band=True)
+    @View(estimator=SHARE, better=NONE)
     def share_by(self, x: float) -> float:
         """The share of waits up to x."""
         return self.ordered.rows_at_most(x)[0] / self.ordered.n
@@ -72,12 +72,12 @@ def test_a_view_of_another_result_has_the_interval_and_the_band_of_ours(
 
 
 def test_a_quantile_names_the_shares_that_its_interval_over_users_follows_from() -> None:
-    behind = estimand_of(WAITS, "wait(0.3)").share_behind
+    behind = estimand_of(WAITS, "wait(0.3)").over_users.behind
     assert behind is not None
     assert (behind.view, behind.below) == ("share_by(8100.0)", "share_before(8100.0)")
     assert behind.bounds(0.25, 0.35) == (75.0**2, 105.0**2)
     assert behind.bounds(0.0, 1.1) == (-math.inf, math.inf)
-    assert estimand_of(WAITS, "spread(0.25, 0.75)").ends == ("wait(0.25)", "wait(0.75)")
+    assert estimand_of(WAITS, "spread(0.25, 0.75)").over_users.ends == ("wait(0.25)", "wait(0.75)")
 
 
 def test_the_rows_of_a_quantile_are_known_but_of_the_least_and_of_the_greatest() -> None:
@@ -86,7 +86,7 @@ def test_the_rows_of_a_quantile_are_known_but_of_the_least_and_of_the_greatest()
     for view in ("wait(0)", "wait(1)"):
         estimand = estimand_of(WAITS, view)
         assert estimand.never == EXTREMES
-        assert estimand.quantile is None and estimand.share_behind is None
+        assert estimand.quantile is None and estimand.over_users.behind is None
         assert WAITS.interval(view).reason == EXTREMES
     assert estimand_of(WAITS, "spread(0.5, 1)").never == EXTREMES
     assert estimand_of(WAITS, "share_by(4)").quantile is None

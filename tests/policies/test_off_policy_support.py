@@ -301,3 +301,11 @@ def test_rewards_that_are_all_equal_have_no_spread_however_they_are_rounded() ->
     found = metric.compute()
     assert found.snips == 0.3
     assert found.interval("snips").reason.startswith("the variance is 0")
+
+
+def test_an_undefined_view_has_no_doubts_beside_the_reason() -> None:
+    policy = OffPolicy()
+    policy.update([0.5] * 60, [0.25] * 60, [1, 0] * 30)
+    thin = policy.compute()
+    assert math.isnan(thin.snips) and doubts_of(thin, "snips") == ()
+    assert doubts_of(thin, "raw.snips") == thin.warnings != ()

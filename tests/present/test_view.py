@@ -11,6 +11,9 @@ from functools import cached_property
 import pytest
 
 from streammetrics import InputError
+from streammetrics.core.interval import Interval
+from streammetrics.estimators.estimator import Estimator, NoInterval
+from streammetrics.estimators.request import IntervalRequest
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import is_exact, rows_of
 from streammetrics.present.view import (
@@ -18,6 +21,7 @@ from streammetrics.present.view import (
     HIGHER,
     LOWER,
     POSITIVE,
+    SETTING,
     SHARE,
     View,
     declaration,
@@ -28,13 +32,20 @@ from streammetrics.present.views import counts_of, direction_of, range_of, value
 from streammetrics.results.has_intervals import HasIntervals
 
 
+class Banded(Estimator[object]):
+    """Views with an interval by the method "band"."""
+
+    def band(self, result: object, request: IntervalRequest) -> Interval | None:
+        return request.bounds((0.0, 1.0), math.nan, 4, "band")
+
+
 @dataclass(frozen=True, repr=False)
 class Visits(HasIntervals):
     """A result with a declaration of each form."""
 
     hours: float = field(metadata=View(better=LOWER, range=POSITIVE, undefined="no visits"))
     rows: int
-    least: int = field(default=3, metadata=View(setting=True))
+    least: int = field(default=3, metadata=SETTING)
     plain: float = 0.5
 
     @property
@@ -47,11 +58,11 @@ class Visits(HasIntervals):
         return 0.25
 
     @cached_property
-    @View(of_error=True, headline=1)
+    @View(estimator=NoInterval("it is a p-value", of_error=True), headline=1)
     def pvalue(self) -> float:
         return 0.125
 
-    @View(better=LOWER, band=True)
+    @View(estimator=Banded(), better=LOWER)
     def quantile(self, p: float, *, exact: bool = True) -> float:
         return p
 
@@ -61,10 +72,11 @@ VISITS = Visits(2.0, rows=4)
 
 def test_a_view_has_the_name_the_definition_and_the_arguments_of_where_it_stands() -> None:
     known = declared_views(Visits)
-    assert [*known] == ["read", "pvalue", "quantile", "hours", "least"]
-    assert known["read"].definition == "The share of visits that were read."
-    assert (known["quantile"].parameters, known["quantile"].call) == (("p",), "quantile(p)")
-    assert (known["hours"].name, known["read"].call) == ("hours", "read")
+    assert [*known] == ["read", "pvalue", "quantile", "hours"]
+    assert known["read"].signature.definition == "The share of visits that were read."
+    quantile = known["quantile"].signature
+    assert (quantile.parameters, quantile.call) == (("p",), "quantile(p)")
+    assert (known["hours"].signature.name, known["read"].signature.call) == ("hours", "read")
 
 
 def test_a_declared_attribute_stays_what_it_was() -> None:
