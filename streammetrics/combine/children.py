@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
 from operator import lt
 from sys import getsizeof
 from typing import Final, Self, cast
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from streammetrics.core.stacked import bodies_of_each, decoded
 
 Rank = tuple[int, bytes]
 _SHARED: Final = 257  # small integers, of which Python has one object each
+_FEW_KEYS: Final = 16  # that take no more memory than to share them
 _OTHER: Final = b""  # the name of the state that all keys past `max_keys` share
 
 
@@ -106,6 +108,21 @@ class Product(Part[ProductColumn]):
         return ProductColumn({n: metrics[n]._decode_stack(stack) for n in sorted(metrics)}, stack.n)
 
 
+class _OrderedKeys(list[bytes]):
+    """The encoded keys of a slot in order. slots: the child's slot of each key."""
+
+    __slots__ = ("__weakref__", "slots")
+
+    def __init__(self, names: Iterable[bytes], first: int) -> None:
+        super().__init__(names)
+        keys = zip(map(decode_key, self), range(first, first + len(self)), strict=True)
+        self.slots: dict[Key, int] = dict(keys)
+
+
+# Those of the states that were read, by slot and bytes: metrics and windows have the same keys.
+_READ_KEYS: Final[WeakValueDictionary[tuple[int, bytes], _OrderedKeys]] = WeakValueDictionary()
+
+
 class MapColumn(Column):
     """For each slot a map from key to state; all states are side by side in one `child`.
 
@@ -122,7 +139,8 @@ class MapColumn(Column):
         self.ceiling: dict[int, Rank] = {}  # slots at their limit: the greatest rank kept
         self.n_children = 0  # the child's width, or more until `_make_room`
         self.crowded = False  # a slot has a quarter too many keys
-        # The encoded keys of each slot, if its index is in their order; None if not known.
+        # The encoded keys of each slot, if its index is in their order; None if not known. Others
+        # may have the same lists and indexes: `_own_index` comes before a change.
         self.names: list[list[bytes]] | None = None
 
     @property
@@ -215,7 +233,7 @@ class MapColumn(Column):
         self.child, self.n_children = child, n
 
     def widen(self, width: int) -> None:
-        self.names = None
+        self._own_index()
         self.index.extend({} for _ in range(width - self.width))
         self.width = width
 
@@ -306,12 +324,17 @@ class MapColumn(Column):
 
     def read(self, data: Reader) -> None:
         """Fill an empty column with the values written by `encode`."""
-        self.names = []
-        for slot, (names, first) in enumerate(self.read_names(data)):
-            self.names.append(names)
-            self.index[slot] = dict(
-                zip(map(decode_key, names), range(first, first + len(names)), strict=True)
-            )
+        self.names, start = [], data.at
+        slot_names = self.read_names(data)
+        stored = bytes(data.data[start : data.at])
+        for slot, (names, first) in enumerate(slot_names):
+            keys = _READ_KEYS.get((slot, stored))
+            if keys is None:
+                keys = _OrderedKeys(names, first)
+                if len(keys) > _FEW_KEYS:
+                    _READ_KEYS[slot, stored] = keys
+            self.names.append(keys)
+            self.index[slot] = keys.slots
             if slot in self.other and len(names) == self.max_keys:
                 self.ceiling[slot] = max(map(_rank, self.index[slot]))
         self.child = self.child._decode(self.n_children, data)
@@ -363,13 +386,17 @@ class MapColumn(Column):
             return child_slot
         if slot in self.ceiling and _rank(key) > self.ceiling[slot]:
             return self._other_of(slot)
+        self._own_index()
         keys = self.index[slot]
-        self.names = None
         keys[key] = self.n_children
         self.n_children += 1
         if self.max_keys is not None and 4 * len(keys) > 5 * self.max_keys:
             self.crowded = True
         return self.n_children - 1
+
+    def _own_index(self) -> None:
+        if self.names is not None:
+            self.index, self.names = [keys.copy() for keys in self.index], None
 
     def _other_of(self, slot: int) -> int:
         if slot not in self.other:

@@ -279,6 +279,6 @@ def test_impossible_numbers_of_values_above_0_are_refused() -> None:
     many = Moments()
     many.update([0.0, 1.0])
     many.compute()
-    many.above.infinities[:] = 3  # of more rows than there are
+    many.above.infinities = np.full((1, 2), 3)  # of more rows than there are
     with pytest.raises(StateError, match="impossible moments"):
         load(many.to_bytes())

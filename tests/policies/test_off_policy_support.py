@@ -259,7 +259,7 @@ def test_a_former_state_whose_unknown_sum_is_of_more_rows_than_it_has_is_refused
     for minus, plus in ((401, 401), (1, 0), (0, 1)):
         state = state_of(useless(400, 14))
         state.compute()
-        state.products.infinities[:] = minus, plus
+        state.products.infinities = np.array([[minus, plus]])
         with pytest.raises(StateError, match="impossible sums of weights and rewards"):
             load(state.to_bytes())
 

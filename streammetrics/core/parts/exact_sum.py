@@ -32,6 +32,7 @@ from streammetrics.core.parts.float_bits import (
     carry,
     differ_much,
     dyadic,
+    joined,
     largest,
     limbs_of,
     nearest,
@@ -59,14 +60,8 @@ _FEW_ROWS: Final = 2  # values for each slot from which it pays to add them up a
 _FEW: Final = 8  # if one of this many values is left, it costs less than another level
 _FEW_OF_MANY: Final = 128  # the same where it is added to many slots
 _MANY: Final = 1 << 14  # rows that are worth a pass over all exponents
-
-
-def _joined(limbs: list[int]) -> int:
-    """The integer with these limbs, the lowest first."""
-    units = 0
-    for limb in reversed(limbs):
-        units = (units << BITS) + limb
-    return units
+# The numbers of infinities where there are none: they take no memory, and are not writeable.
+_NONE: Final = np.broadcast_to(np.zeros(2, np.int64), (1 << 40, 2))
 
 
 class ExactSumColumn(Column):
@@ -76,7 +71,7 @@ class ExactSumColumn(Column):
         self.width = width
         self.first = _ONE
         self.limbs = np.zeros((width, 1), np.int64)
-        self.infinities = np.zeros((width, 2), np.int64)  # the numbers of -inf and of +inf
+        self.infinities: NDArray[np.int64] = _NONE[:width]  # the numbers of -inf and of +inf
         self.load = 0  # no limb exceeds load * 2**33 in size
 
     @property
@@ -93,7 +88,7 @@ class ExactSumColumn(Column):
 
     @property
     def nbytes(self) -> int:
-        return self.limbs.nbytes + self.infinities.nbytes
+        return self.limbs.nbytes + self.infinities.nbytes * self.infinities.flags.writeable
 
     def add(self, values: NDArray[np.float64], slots: AnySlots | None = None) -> None:
         """Add values [n] to the states at `slots` [n], or all to state 0; no NaN."""
@@ -143,7 +138,7 @@ class ExactSumColumn(Column):
         if len(slots) == 1:  # a loop over limbs costs less than calls of numpy
             row = self.limbs[slots.item(0)].tolist()
             low = next((limb for limb, units in enumerate(row) if units), len(row))
-            units = [_joined(row[low:])]
+            units = [joined(row[low:])]
         else:
             limbs = self.limbs[slots]
             used = np.flatnonzero(limbs.any(axis=0)).tolist()
@@ -190,18 +185,11 @@ class ExactSumColumn(Column):
         """The exact sum of the finite values alone: for sums that `finite` is known of."""
         return dyadic(self.quanta(slot), UNIT)
 
-    def add_limbs_up(self, values: NDArray[np.float64], slots: AnySlots | None, limbs: int) -> None:
-        """As `add`, of values times 2 ** (32 limbs), which may be above the largest float."""
-        above = type(self)(self.width)
-        above.add(values, slots)
-        above.first += limbs
-        self.merge(above, np.arange(self.width))
-
     def widen(self, width: int) -> None:
         if width > len(self.limbs):
             n_new = max(width, 2 * len(self.limbs)) - len(self.limbs)
             self.limbs = padded(self.limbs, below=n_new)
-            self.infinities = padded(self.infinities, below=n_new)
+            self.infinities = _numbers(padded(self.infinities, below=n_new))
         self.width = width
 
     def merge(self, other: Self, to: Slots) -> None:
@@ -212,17 +200,18 @@ class ExactSumColumn(Column):
         offset = other.first - self.first
         if other.width == 1:
             slot = to.item(0)
-            limbs, infinities = self.limbs[slot, offset : offset + n], self.infinities[slot]
+            limbs = self.limbs[slot, offset : offset + n]
             np.add(limbs, other.limbs[0], out=limbs)
-            np.add(infinities, other.infinities[0], out=infinities)
-            return
-        np.add.at(self.limbs[:, offset : offset + n], to, other.limbs[: other.width])
-        np.add.at(self.infinities, to, other.infinities[: other.width])
+        else:
+            np.add.at(self.limbs[:, offset : offset + n], to, other.limbs[: other.width])
+        if other.infinities.flags.writeable:
+            np.add.at(self._counted(), to, other.infinities[: other.width])
 
     def take(self, slots: Slots) -> Self:
         new = type(self)(0)
         new.width, new.first, new.load = len(slots), self.first, self.load
-        new.limbs, new.infinities = self.limbs[slots], self.infinities[slots]
+        new.limbs, infinities = self.limbs[slots], self.infinities
+        new.infinities = infinities[slots] if infinities.flags.writeable else _NONE[: len(slots)]
         return new
 
     def encode(self, out: Writer) -> None:
@@ -273,7 +262,7 @@ class ExactSumColumn(Column):
 
     def quanta(self, slot: int = 0) -> int:
         """One finite sum as an integer in units of 2 ** -1088."""
-        return _joined(self.limbs[slot].tolist()) << BITS * self.first
+        return joined(self.limbs[slot].tolist()) << BITS * self.first
 
     def _without_infinities(
         self, values: NDArray[np.float64], slots: AnySlots | None
@@ -286,8 +275,14 @@ class ExactSumColumn(Column):
         to = None if slots is None else slots[infinite_rows]
         cells = cell_slots(to, 2, (values[infinite_rows] > 0).astype(np.intp))
         for index in [cells] if not isinstance(cells, ManySlots) else [c for _, c in cells.each()]:
-            np.add.at(self.infinities.reshape(-1), index, 1)
+            np.add.at(self._counted().reshape(-1), index, 1)
         return values[finite_rows], None if slots is None else slots[finite_rows]
+
+    def _counted(self) -> NDArray[np.int64]:
+        """The numbers of infinities [capacity, 2], to be changed."""
+        if not self.infinities.flags.writeable:
+            self.infinities = np.zeros((len(self.limbs), 2), np.int64)
+        return self.infinities
 
     def _add_integers(self, values: NDArray[np.float64], slots: AnySlots) -> bool:
         """Add values that are all small integers (clicks, views), or return False."""
@@ -403,11 +398,16 @@ class ExactSumColumn(Column):
         return negative, limbs.astype("<u4").view(np.uint8)
 
 
+def _numbers(infinities: NDArray[np.integer]) -> NDArray[np.int64]:
+    """These numbers of infinities [width, 2], without memory if there are none."""
+    return infinities.astype(np.int64) if infinities.any() else _NONE[: len(infinities)]
+
+
 def _decoded_one(data: Reader) -> ExactSumColumn:
     """As `ExactSum.decode`, for one state."""
     length, low, negative = data.int_(), data.int_(), data.int_()
     column = ExactSumColumn(1)
-    column.infinities = data.ints(2).reshape(1, 2)
+    column.infinities = _numbers(data.ints(2).reshape(1, 2))
     if low + length > _MAX_BYTES or negative > 1:
         raise damaged("an exact sum that is out of range")
     if not length and (low or negative):
@@ -433,7 +433,7 @@ class ExactSum(LaterPart[ExactSumColumn]):
 
     def unknown(self, owner: Declared, width: int, rows: NDArray[np.int64]) -> ExactSumColumn:
         column = self.empty(owner, width)
-        column.infinities += rows[:, None]  # one of each sign for a row: nan
+        column.infinities = np.stack([rows, rows], axis=1)  # one of each sign for a row: nan
         return column
 
     def decode_stack(self, owner: Declared, stack: Stack) -> ExactSumColumn:
@@ -443,7 +443,7 @@ class ExactSum(LaterPart[ExactSumColumn]):
         if low + length > _MAX_BYTES or negative > 1 or (not length and (low or negative)):
             raise Unlike
         column = ExactSumColumn(stack.n)
-        column.infinities = infinities.astype(np.int64)
+        column.infinities = _numbers(infinities)
         if not length:
             return column
         if not (content[:, 0].all() and content[:, -1].all()):
@@ -487,7 +487,7 @@ def _decoded(width: int, data: Reader, slots: Slots | None) -> ExactSumColumn:
         content, length, low, negative = content[places], length[slots], low[slots], negative[slots]
         infinities, nonzero = infinities[slots], np.flatnonzero(length)
     column = ExactSumColumn(len(length))
-    column.infinities = infinities.astype(np.int64)
+    column.infinities = _numbers(infinities)
     if not len(nonzero):
         return column
     first = int(low[nonzero].min()) // _LIMB_BYTES

@@ -312,10 +312,13 @@ def add_parts(
 ) -> None:
     """Add parts [n] of rows to states: (limbs, part) is the part times 2 ** (32 limbs)."""
     for limbs, part in parts:
-        if limbs:
-            total.add_limbs_up(part, slots, limbs)
-        else:
+        if not limbs:
             total.add(part, slots)
+            continue
+        above = ExactSumColumn(total.width)  # of units that are as many limbs larger
+        above.add(part, slots)
+        above.first += limbs
+        total.merge(above, np.arange(total.width))
 
 
 # -- conditions that the numbers of a state must meet to come from rows ---------------------------
@@ -433,6 +436,6 @@ def same_sums(column: ExactSumColumn, other: ExactSumColumn) -> NDArray[np.bool_
     subtracted.limbs *= -1
     difference.merge(subtracted, every)
     difference.settle()
-    difference.infinities -= 2 * subtracted.infinities
+    difference.infinities = difference.infinities - 2 * subtracted.infinities
     differs = difference.limbs.any(axis=1), difference.infinities.any(axis=1)
     return ~np.logical_or(*differs)

@@ -40,6 +40,14 @@ def limbs_of(units: int) -> tuple[int, list[int]]:
     return first, [sign * (units >> i * BITS & LOW) for i in range(n)]
 
 
+def joined(limbs: list[int]) -> int:
+    """The integer with these limbs, the lowest first."""
+    units = 0
+    for limb in reversed(limbs):
+        units = (units << BITS) + limb
+    return units
+
+
 def carry(limbs: NDArray[np.int64]) -> None:
     """Bring each limb [width, n] but the topmost into [0, 2**32)."""
     for j in range(limbs.shape[1] - 1):

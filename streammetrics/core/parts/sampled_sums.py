@@ -66,14 +66,13 @@ class _UnitTable(NamedTuple):
 
 
 def _lean(sums: ExactSumColumn) -> ExactSumColumn:
-    """Finite sums, with carries propagated and no memory for infinities."""
+    """Finite sums, with carries propagated."""
     sums.settle()
     sums.limbs = sums.limbs[: sums.width]
     used = np.flatnonzero(sums.limbs.any(axis=0))
     low, high = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 1)
     sums.limbs = np.ascontiguousarray(sums.limbs[:, low:high])
     sums.first += low
-    sums.infinities = np.broadcast_to(np.zeros((1, 2), np.int64), (sums.width, 2))
     return sums
 
 

@@ -397,3 +397,38 @@ def test_four_sums_for_each_slot_are_one(n: int, rows: int) -> None:
         for exponent in (-700, -37, 600):
             sums = sums_by_slot(slots, n, np.ldexp(units, exponent), exponent)
             assert sums.tolist() == expected.tolist()
+
+
+@given(st.lists(st.lists(ANY | st.sampled_from([math.inf, -math.inf]), max_size=4), max_size=6))
+def test_infinities_are_counted_however_columns_meet(batches: list[list[float]]) -> None:
+    """Columns with and without them are added, widened, merged, taken, written and read."""
+    width = 3
+    total, counts = ExactSumColumn(1), np.zeros((width, 2), np.int64)
+    total.widen(width)
+    for i, values in enumerate(batches):
+        column = ExactSumColumn(i % width + 1)
+        slots = np.arange(len(values)) % column.width
+        column.add(np.array(values, np.float64), slots)
+        column.encode(out := Writer())
+        read = ExactSum().decode(Ratio(), column.width, Reader(out.bytes_()))
+        assert read.infinities.tolist() == column.infinities[: column.width].tolist()
+        total.merge(read if i % 2 else column, np.arange(column.width))
+        for value, slot in zip(values, slots.tolist(), strict=True):
+            counts[slot] += (value == -math.inf, value == math.inf)
+        total = total.take(np.arange(width))
+        assert total.infinities.tolist() == counts.tolist()
+        assert total.infinite(np.arange(width)) == np.flatnonzero(counts.any(axis=1)).tolist()
+    total.widen(8)
+    assert total.infinities[:8].tolist() == [*counts.tolist(), *[[0, 0]] * 5]
+
+
+def test_sums_without_infinities_hold_no_memory_for_them() -> None:
+    column = ExactSumColumn(1000)
+    column.add(np.ones(1000), np.arange(1000))
+    column.merge(column.take(np.arange(1000)), np.arange(1000))
+    column.encode(out := Writer())
+    for sums in (column, ExactSum().decode(Ratio(), 1000, Reader(out.bytes_()))):
+        assert sums.nbytes == sums.limbs.nbytes == 8000
+    column.add(np.array([math.inf]), np.array([999]))
+    assert column.nbytes == 8000 + 16_000
+    assert column.infinite(np.arange(1000)) == [999]
