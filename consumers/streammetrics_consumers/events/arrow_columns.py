@@ -160,27 +160,27 @@ def _dictionary_column(array: pa.Array) -> DictionaryColumn:
 
 
 class RowTexts(Lazy[bytes]):
-    """The rows as JSON, created on access: only a refused row needs its text. nbytes: the size of
-    the columns."""
+    """The rows as JSON, created on access: only a refused row needs its text. schema: the types to
+    name in a text, those of the batch by default. nbytes: the size of the columns."""
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
+    def __init__(self, batch: pa.RecordBatch, schema: pa.Schema | None = None) -> None:
         self.nbytes: int = batch.nbytes
-        names, columns = batch.schema.names, batch.columns
+        schema = batch.schema if schema is None else schema
+        fields = list(zip(schema.names, schema.types, batch.columns, strict=True))
 
         def text(i: int) -> bytes:
-            row = {name: _shown(column, i) for name, column in zip(names, columns, strict=True)}
+            row = {name: _shown(column, kind, i) for name, kind, column in fields}
             return json.dumps(row, default=str, ensure_ascii=False).encode("utf-8", "replace")
 
         super().__init__(batch.num_rows, text)
 
 
-def _shown(column: pa.Array, i: int) -> object:
+def _shown(column: pa.Array, kind: pa.DataType, i: int) -> object:
     """One value as a Python object; if there is none (a time beyond the calendar, an unknown zone),
-    a number or the name of its type."""
+    a number or the name of its type, `kind`."""
     import pyarrow
 
     try:
         return column[i].as_py()
     except (ValueError, OverflowError, LookupError, pyarrow.ArrowException):
-        kind = column.type
         return column[i].value if pyarrow.types.is_timestamp(kind) else f"a value of {kind}"

@@ -146,16 +146,10 @@ def take(
     another process has claimed a look since. None: no other process looks.
     """
     new_look = row.look
-    key = {
-        "generation": new_look.generation,
-        "experiment": new_look.experiment,
-        "place": new_look.place[0],
-        "heads_sha256": heads_sha256(new_look),
-    }
+    key = _key(new_look)
 
     def work(connection: Connection, _: bool) -> bool:
-        same_look = select(look.c.id).where(*(look.c[name] == value for name, value in key.items()))
-        if connection.scalar(same_look) is not None or not _is_reached(connection, new_look):
+        if is_taken(connection, new_look) or not _is_reached(connection, new_look):
             return False
         if claimed_ms is not None and not _is_claimed(connection, new_look, claimed_ms):
             return False
@@ -188,6 +182,21 @@ def take(
         return True
 
     return store.write(work)
+
+
+def is_taken(connection: Connection, new_look: experiments.Look) -> bool:
+    """Whether there is a look at the same experiment and heads."""
+    same = (look.c[name] == value for name, value in _key(new_look).items())
+    return connection.scalar(select(look.c.id).where(*same)) is not None
+
+
+def _key(new_look: experiments.Look) -> dict[str, int | str]:
+    return {
+        "generation": new_look.generation,
+        "experiment": new_look.experiment,
+        "place": new_look.place[0],
+        "heads_sha256": heads_sha256(new_look),
+    }
 
 
 def _is_reached(connection: Connection, new_look: experiments.Look) -> bool:

@@ -86,6 +86,10 @@ class StoreView:
         """The number of looks at this experiment; None: at all of the generation."""
         return looks.count_looks(*self._looks, experiment)
 
+    def is_taken(self, look: experiments.Look) -> bool:
+        """See `looks.is_taken`."""
+        return looks.is_taken(self._connection, look)
+
     def last_look(self, experiment: str) -> dict[str, experiments.Anytime]:
         """See `looks.read_last`."""
         return looks.read_last(*self._looks, experiment)

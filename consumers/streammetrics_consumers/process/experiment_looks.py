@@ -69,7 +69,7 @@ def look_now(
 
     Raises LedgerError, and StreamMetricsError for states that the plan does not fit.
     """
-    basis = view(ledger, lambda now: look_base(now, name), generation=generation)
+    basis = view(ledger, lambda now: look_base(now, name, again=False), generation=generation)
     if basis is None:
         return False
     outcome = basis.experiment.outcome()
@@ -108,11 +108,18 @@ class LookBase:
     days: float | None
 
 
-def look_base(now: StoreView, name: str | None) -> LookBase | None:
-    """What a look now would read; None where there is no such experiment, or it has ended."""
-    declaration, snapshot = declared(now.version.generation, name), now.snapshot
+def look_base(now: StoreView, name: str | None, *, again: bool = True) -> LookBase | None:
+    """What a look now would read; None where there is no such experiment, or it has ended. again:
+    whether to read what a look has read before: nothing was counted since."""
+    version = now.version
+    declaration = declared(version.generation, name)
     if declaration is None or declaration.ended:
         return None
+    heads = heads_of(version.heads, version.retry)
+    look = Look.at(declaration.fingerprint, version.generation.id, heads, {})
+    if not again and now.is_taken(look):
+        return None
+    snapshot = now.snapshot
     panes = declaration.panes(size.pane for size in snapshot.panes)
     rows = now.delta_metadata(declaration.total_panes(panes))
     nbytes = sum(row.nbytes for row in rows)
@@ -124,12 +131,6 @@ def look_base(now: StoreView, name: str | None) -> LookBase | None:
     states = ((row.pane, state_of(row, stored)) for row, stored in now.states(rows))
     closed_ms = declaration.closed_by(snapshot.closed_ms)
     experiment = experiment_of(declaration, states, closed_ms)
-    look = Look.at(
-        declaration.fingerprint,
-        now.version.generation.id,
-        heads_of(now.version.heads, now.version.retry),
-        {},
-    )
     days = _days(now, declaration, panes, MAX_DAYS_BYTES)
     experiment = replace(experiment, days=days)
     return LookBase(

@@ -92,6 +92,19 @@ def test_the_same_look_is_one_whoever_takes_it(ledger: Ledger) -> None:
     assert monitor(ledger) == before
 
 
+def test_a_look_at_what_was_seen_before_reads_no_state(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[object] = []
+    real = looking.state_of
+    monkeypatch.setattr(looking, "state_of", lambda *row: read.append(row) or real(*row))
+    assert not look_now(ledger, 1)
+    assert not read
+    forget(ledger)
+    assert look_now(ledger, 1)
+    assert read
+
+
 @pytest.mark.slow
 def test_a_look_is_due_every_so_often(ledger: Ledger) -> None:
     forget(ledger)

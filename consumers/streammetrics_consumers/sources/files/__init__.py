@@ -21,7 +21,7 @@ from streammetrics_consumers.config.source import SourceConfig
 from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.sources import GapError, Listener
-from streammetrics_consumers.sources.files.parquet_file import ParquetFile
+from streammetrics_consumers.sources.files.parquet_file import ROWS, ParquetFile
 from streammetrics_consumers.sources.files.text_file import (
     Record,
     TextFile,
@@ -29,7 +29,7 @@ from streammetrics_consumers.sources.files.text_file import (
     text_chunk,
 )
 
-CHUNK_RECORDS: Final = 8_192  # large enough to make numpy's cost per call negligible
+CHUNK_RECORDS: Final = 8_192  # of text; more of them would leave the cache before they are decoded
 STDIN_BYTES: Final = 1 << 18  # per read
 CLUSTER: Final = "file"
 
@@ -123,7 +123,8 @@ class FileSource:
             raise SourceError(f"{self._name} is read before it is assigned")
         chunk = None
         if self._begin() and self.partition is not None:
-            chunk = self._table.read(self.partition, CHUNK_RECORDS)
+            limit = ROWS if isinstance(self._table, ParquetFile) else CHUNK_RECORDS
+            chunk = self._table.read(self.partition, limit)
         if chunk is None:
             self._closed.wait(timeout_s)
             return []

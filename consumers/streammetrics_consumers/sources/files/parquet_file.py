@@ -12,9 +12,10 @@ from streammetrics_consumers.model.partition import Partition
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 _HEAD_BYTES = 4096
-_ROWS = 8_192  # per batch
+ROWS = 32_768  # per batch; what a chunk costs whatever its size is then small beside its rows
 _CHUNK_BYTES = 8 << 20  # per chunk of several rows; plain values take five times as much
 
 
@@ -23,6 +24,7 @@ class ParquetFile:
 
     def __init__(self, path: Path) -> None:
         try:
+            import pyarrow.fs
             import pyarrow.parquet
         except ModuleNotFoundError:
             raise SourceError(
@@ -30,9 +32,19 @@ class ParquetFile:
                 "install it with: pip install '.[parquet]' in a clone of streammetrics"
             ) from None
         self.path = path
-        self._errors = (pyarrow.ArrowException, OSError, MemoryError, ValueError, OverflowError)
+        kinds = OSError, MemoryError, ValueError, OverflowError, IndexError
+        self._errors = (pyarrow.ArrowException, *kinds)
         try:
-            self._file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
+            self._handle = pyarrow.fs.LocalFileSystem().open_input_file(str(path))
+            stored = pyarrow.parquet.ParquetFile(self._handle)
+            self._rows = self._rows_of_groups(stored.metadata)
+            self._schema = stored.schema_arrow
+            self._file = pyarrow.parquet.ParquetFile(
+                self._handle,
+                metadata=stored.metadata,
+                read_dictionary=columns_of_few_texts(stored),
+                page_checksum_verification=True,
+            )
         except self._errors as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # the file cannot be opened; errors in its content have no errno
@@ -40,14 +52,12 @@ class ParquetFile:
                 f"[source] path: expected a parquet file, got {path} ({_short(error)}); check the "
                 "path and [source] format, or write the file again if it is damaged"
             ) from None
-        self._rows = self._rows_of_groups()
         self.offset = 0
         self._batches: Iterator[pa.RecordBatch] = iter(())
         self._rest: pa.RecordBatch | None = None
 
-    def _rows_of_groups(self) -> list[int]:
+    def _rows_of_groups(self, metadata: pq.FileMetaData) -> list[int]:
         """The number of rows of each row group, from the footer."""
-        metadata = self._file.metadata
         rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
             raise SourceError(
@@ -94,20 +104,20 @@ class ParquetFile:
             start,
             self.offset,
             range(start, self.offset),
-            RowTexts(batch),
+            RowTexts(batch, self._schema),
             columns=ArrowColumns(batch),
         )
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._handle.close()
 
     def _from_group(self, first: int) -> Iterator[pa.RecordBatch]:
         """The batches of the row groups from `first` on; a batch may span groups. Raises
         SourceError for a damaged group, after the rows before it."""
         groups, count = range(first, len(self._rows)), 0
         try:
-            for batch in self._file.iter_batches(batch_size=_ROWS, row_groups=list(groups)):
+            for batch in self._file.iter_batches(batch_size=ROWS, row_groups=list(groups)):
                 count += batch.num_rows
                 yield batch
         except self._errors:
@@ -121,7 +131,7 @@ class ParquetFile:
         """The batches of one row group, without its first `past` rows."""
         count = 0
         try:
-            for batch in self._file.iter_batches(batch_size=_ROWS, row_groups=[group]):
+            for batch in self._file.iter_batches(batch_size=ROWS, row_groups=[group]):
                 left = batch.slice(min(max(0, past - count), batch.num_rows))
                 count += batch.num_rows
                 if left.num_rows:
@@ -150,6 +160,26 @@ class ParquetFile:
             self._rest = batch.slice(limit)
             batch = batch.slice(0, limit)
         return batch
+
+
+def columns_of_few_texts(file: pq.ParquetFile) -> list[str]:
+    """The columns of texts that take at most a byte a row: each row group has a dictionary of few
+    texts, and their codes. Arrow gives both as they are stored, so no text is copied or compared.
+
+    Of a column with more texts, each batch would have all texts of the batches before it."""
+    import pyarrow
+
+    groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+    names = []
+    for i in range(len(file.schema)):
+        name = file.schema.column(i).path
+        place = file.schema_arrow.get_field_index(name)
+        if place < 0 or file.schema_arrow.field(place).type != pyarrow.string():
+            continue  # fields of structs and lists have other names
+        columns = [group.column(i) for group in groups]
+        if all(column.total_uncompressed_size <= column.num_values for column in columns):
+            names.append(name)
+    return names
 
 
 def _short(error: BaseException) -> str:

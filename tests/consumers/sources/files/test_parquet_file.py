@@ -11,6 +11,7 @@ import pytest
 from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.sources import GapError
+from streammetrics_consumers.sources.files import parquet_file
 
 from streammetrics import DictionaryColumn
 from tests.consumers.file_sources import From, close_all, drained, source
@@ -238,3 +239,49 @@ def test_a_footer_that_claims_rows_that_no_group_has_is_refused(
         SourceError, match="expected row groups with the 8 rows of the footer, got 7"
     ):
         source(path)
+
+
+HOSTILE = ["a", "b", "", "é\n", None, "x" * 40, "x" * 600, '"']
+
+
+def of_few_texts(path: Path, last: bytes) -> Path:
+    """A file with two columns of few texts, one in its last row group that is no text if `last`
+    is no UTF-8, and one column of many texts in a struct."""
+    rows = 4_000
+    plain = [HOSTILE[i * i % len(HOSTILE)] for i in range(rows)]
+    texts = pa.array([*plain[:-1], "a"], pa.string()).cast(pa.binary()).to_pylist()
+    phase = pa.array([*texts[:-1], last], pa.binary())
+    phase = pa.Array.from_buffers(pa.string(), rows, phase.buffers(), phase.null_count)
+    inner = pa.array([{"y": f"{i % 700}"} for i in range(rows)])
+    variant = [("a", "b", "c")[i // 7 % 3] for i in range(rows)]
+    times = [TS] * (rows - 1) + ["no time"]
+    return write(path, rows, 2_000, ts=times, variant=variant, phase=phase, label=[0, 1] * rows,
+                 score=[0.25] * rows, click=inner)  # fmt: skip
+
+
+@pytest.mark.parametrize("last", [b"a", b"\xff", b"a\xed\xa0\x80"])
+def test_few_texts_are_read_as_stored_with_the_same_events_and_refusals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: bytes
+) -> None:
+    path = of_few_texts(tmp_path / "a.parquet", last)
+    assert parquet_file.columns_of_few_texts(pq.ParquetFile(path)) == ["ts", "variant", "phase"]
+
+    def read(**changed: object) -> list[tuple[object, ...]]:
+        for name, value in changed.items():
+            monkeypatch.setattr(parquet_file, name, value)
+        decoder, rows = Decoder(SMALL), list[tuple[object, ...]]()
+        for chunk in chunks(path, 3):
+            found = decoder.decode(chunk)
+            variants = found.keys["variant"]
+            names = [variants.values[code] for code in variants.codes.tolist()]
+            times = found.times_ms.tolist()
+            offsets = [chunk.offsets[i] for i in found.at.tolist()]
+            rows += zip(offsets, times, names, phases(found), strict=True)
+            rows += [(entry.offset, entry) for entry in found.refused]
+            rows += zip(chunk.offsets, chunk.values, strict=True)
+        return sorted(rows, key=repr)
+
+    as_stored = read()
+    assert any("unknown_variant" in repr(row) for row in as_stored)
+    assert as_stored == read(ROWS=700)
+    assert as_stored == read(columns_of_few_texts=lambda file: [])
