@@ -195,12 +195,9 @@ def _integer_keys(array: NDArray[Any]) -> DictionaryColumn:
     low, high = array.item(array.argmin()), array.item(array.argmax())
     if low == high:
         return DictionaryColumn(np.zeros(len(array), np.intp), (low,))
-    if high - low < 4 * len(array) and high < 1 << 63:
-        codes = array.astype(np.int64) - low
-        present = np.flatnonzero(np.bincount(codes) != 0)
-        index = np.zeros(high - low + 1, np.intp)
-        index[present] = np.arange(len(present))
-        return DictionaryColumn(index[codes], tuple((present + low).tolist()))
+    if high - low < 1 << 62 and high < 1 << 63:
+        present, codes = distinct(array.astype(np.int64) - low, high - low + 1)
+        return DictionaryColumn(codes, tuple((present + low).tolist()))
     values, inverse = np.unique(array, return_inverse=True)
     return DictionaryColumn(inverse.astype(np.intp), tuple(values.tolist()))
 
