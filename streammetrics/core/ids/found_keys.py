@@ -16,6 +16,7 @@ from streammetrics.core.ids.keys import MAX_KEY_BYTES, is_large, most_bytes_of
 from streammetrics.core.rows import DictionaryColumn, Key, KeyLike, dictionary_nbytes
 
 NOT_FOUND: Final = -1
+_PIECE: Final = 1 << 12  # keys at a time, which stay in the cache from one pass to the next
 
 
 class KnownCodes:
@@ -92,10 +93,15 @@ def _found_codes(
 
 def _places(values: Sequence[Any], index: Mapping[Key, int]) -> NDArray[np.intp] | None:
     """What the map has for each value, NOT_FOUND if nothing; None if some may be no key."""
-    kinds = set(map(type, values))
-    if not (set(map(type, chain.from_iterable(values))) if kinds == {tuple} else kinds) <= SCALARS:
-        return None  # True is 1 to a map
-    places = np.fromiter(map(index.get, values, repeat(NOT_FOUND)), np.intp, len(values))
+    places = np.empty(len(values), np.intp)
+    for i in range(0, len(values), _PIECE):
+        piece = values[i : i + _PIECE]
+        kinds = set(map(type, piece))
+        kinds = set(map(type, chain.from_iterable(piece))) if kinds == {tuple} else kinds
+        if not kinds <= SCALARS:
+            return None  # True is 1 to a map
+        numbers = map(index.get, piece, repeat(NOT_FOUND))
+        places[i : i + _PIECE] = np.fromiter(numbers, np.intp, len(piece))
     new = [values[i] for i in np.flatnonzero(places == NOT_FOUND).tolist()]
     if new and most_bytes_of(new, set(map(type, new))) >= MAX_KEY_BYTES:
         return None
