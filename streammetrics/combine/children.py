@@ -15,10 +15,9 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import Reader, Stack, Writer, damaged
 from streammetrics.core.conversion import refused
 from streammetrics.core.declared import Declared
+from streammetrics.core.ids.found_keys import NOT_FOUND, FoundKeys, KnownCodes
 from streammetrics.core.ids.keys import (
     MAX_KEY_BYTES,
-    NOT_FOUND,
-    FoundKeys,
     decode_key,
     encode_key,
     key_column,
@@ -139,6 +138,7 @@ class MapColumn(Column):
         self.ceiling: dict[int, Rank] = {}  # slots at their limit: the greatest rank kept
         self.n_children = 0  # the child's width, or more until `_make_room`
         self.crowded = False  # a slot has a quarter too many keys
+        self.known: KnownCodes | None = None  # of slot 0 and the last large dictionary
         # The encoded keys of each slot, if its index is in their order; None if not known. Others
         # may have the same lists and indexes: `_own_index` comes before a change.
         self.names: list[list[bytes]] | None = None
@@ -154,7 +154,8 @@ class MapColumn(Column):
     @property
     def nbytes(self) -> int:
         names = sum(getsizeof(names) + keys_nbytes(names) for names in self.names or ())
-        return self.child.nbytes + sum(map(_held, self.index)) + names
+        known = 0 if self.known is None else self.known.nbytes
+        return self.child.nbytes + sum(map(_held, self.index)) + names + known
 
     def locate(self, keys: DictionaryColumn, slots: Slots | None) -> Grouping:
         """The child's slot of each row; new keys get one, and rows without a key have NO_SLOT. One
@@ -164,11 +165,14 @@ class MapColumn(Column):
         """
         if slots is None and isinstance(keys, FoundKeys) and keys.index is self.index[0]:
             row_slots, new = keys.at.copy(), np.flatnonzero(keys.at == NOT_FOUND)
-            names = [keys.values[i] for i in new.tolist()]
+            names = [keys.values[code] for code in keys.codes[new].tolist()]
             new_slots = {name: self._slot_of(0, name) for name in dict.fromkeys(names)}
             row_slots[new] = [new_slots[name] for name in names]
             self._make_room()
-            return Grouping(row_slots, keys.codes)
+            if (known := keys.known) is not None:
+                known.places[keys.codes[new]] = row_slots[new] + 1
+                self.known = known
+            return Grouping(row_slots, np.arange(len(row_slots)))
         m = len(keys.values)
         pairs = keys.codes if slots is None else slots * m + keys.codes
         present, inverse = distinct(pairs, m if slots is None else m * self.width)
@@ -212,7 +216,7 @@ class MapColumn(Column):
         self.crowded = False
         if self.max_keys is None or all(len(keys) <= self.max_keys for keys in self.index):
             return
-        self.names = None
+        self.names = self.known = None
         to = np.zeros(self.child._width, np.intp)
         n = 0
         for slot, keys in enumerate(self.index):

@@ -19,14 +19,9 @@ from streammetrics.core.buffer import SMALL
 from streammetrics.core.checks import check_choice, check_number
 from streammetrics.core.conversion import among, instance
 from streammetrics.core.errors import InputError, SettingsError, shown, unknown_key
+from streammetrics.core.ids.found_keys import found_keys
 from streammetrics.core.ids.key_forms import keys_among, place_of_key, stored_key
-from streammetrics.core.ids.keys import (
-    encode_key,
-    found_keys,
-    key_column,
-    key_hash,
-    named_column,
-)
+from streammetrics.core.ids.keys import encode_key, key_column, key_hash, named_column
 from streammetrics.core.intakes import Intake
 from streammetrics.core.parts.many_slots import MOST, NO_SLOT, ManySlots
 from streammetrics.core.parts.part import SLOT_0, Slots
@@ -189,7 +184,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         index = self.states.index[0]
         if isinstance(keys, Mapping) or not index:
             return key_columns(keys)
-        column = found_keys(keys, index, SMALL)
+        column = found_keys(keys, index, SMALL, self.states.known)
         return key_columns(keys) if column is None else {"keys": column}
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:

@@ -19,7 +19,7 @@ Key: TypeAlias = Scalar | tuple[Scalar, ...]
 # What is turned into a key: a date, a boolean (an int to type checkers), a float that is whole.
 KeyLike: TypeAlias = Scalar | float | date | tuple[Scalar | float | date, ...]
 NO_KEY: Final = cast("Key", object())  # among the values of a column: these rows have no key in it
-_SPARSE: Final = 4  # times as many possible values as rows, beyond which sorting is quicker
+_SPARSE: Final = 16  # times as many possible values as rows, beyond which sorting is quicker
 _FEW: Final = 1024
 _SAMPLE: Final = 16  # keys from which the size of all is estimated
 

@@ -4,6 +4,7 @@ with keys that a table of keys could take for one another."""
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -64,6 +65,16 @@ def as_codes_of_many(keys: Sequence[Any], codes: np.ndarray) -> object:
     return DictionaryColumn(codes + 30_000, (*range(30_000), *keys, *KEYS))
 
 
+def as_codes_of_one(keys: Sequence[Any], codes: np.ndarray) -> object:
+    """Columns of the same keys share one dictionary, most of whose values are in no row."""
+    values = (*range(30_000), *keys, *KEYS)
+    return DictionaryColumn(codes + 30_000, _DICTIONARIES.setdefault(repr(keys), values))
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_DICTIONARIES: dict[str, tuple[Any, ...]] = {}
+
+
 def as_numpy_scalars(keys: Sequence[Any], codes: np.ndarray) -> object:
     """Texts and integers of numpy's types, each tuple as a list."""
 
@@ -93,6 +104,7 @@ def as_array(keys: Sequence[Any], codes: np.ndarray) -> object:
 
 
 FORMS = [as_list, as_codes, as_codes_twice, as_codes_of_many, as_numpy_scalars, as_array]
+TWICE = [as_list, as_codes, as_array, as_codes_of_one]
 Totals = Counter[tuple[str, Any]]  # sum and rows of each key
 
 
@@ -191,7 +203,7 @@ def test_keys_of_windows_are_counted_by_a_dict_of_both() -> None:
         }
 
 
-@pytest.mark.parametrize("form", [*further_are_slow(as_list, as_codes, as_array)])
+@pytest.mark.parametrize("form", [*further_are_slow(*TWICE)])
 @pytest.mark.parametrize(
     ("like", "key"), [(True, "True"), (1.0, 1), ((True,), ("True",)), ((1.0,), (1,))], ids=repr
 )
@@ -209,7 +221,7 @@ def test_what_equals_a_key_is_counted_as_the_key_that_it_is(
     assert state.to_bytes() == expected.to_bytes()
 
 
-@pytest.mark.parametrize("form", [*further_are_slow(as_list, as_codes, as_array)])
+@pytest.mark.parametrize("form", [*further_are_slow(*TWICE)])
 @pytest.mark.parametrize("bad", [1.5, float("nan"), b"1", (1.5,), ((1,),), "x" * 5_000], ids=repr)
 def test_what_is_no_key_is_refused_beside_known_ones(form: Any, bad: object) -> None:
     state = PerKey(Ratio())
@@ -224,6 +236,40 @@ def test_what_is_no_key_is_refused_beside_known_ones(form: Any, bad: object) -> 
         with pytest.raises(InputError, match="codes from 0"):
             state.update(as_codes([*range(30_001)], bad_codes), numerators=np.ones(9_000))
     assert state.to_bytes() == before
+
+
+@pytest.mark.parametrize("most", [2, 30, 10_000])
+def test_batches_that_share_a_large_dictionary_are_counted_by_a_dict_of_their_keys(
+    most: int,
+) -> None:
+    """While keys are evicted, come again, and are merged and read; of tuples, of other keys, and of
+    all, some of which are read another way."""
+    rng = np.random.default_rng(most)
+    short = [key for key in KEYS if len(f"{key}") < 50 and not _SURROGATE.search(f"{key}")]
+    tuples = [key for key in short if isinstance(key, tuple)]
+    scalars = [*range(5_000, 5_400), *(key for key in short if key not in tuples)]
+    pool = [*scalars, *tuples, *(key for key in KEYS if key not in short)]
+    ends = 0, len(scalars), len(scalars) + len(tuples), len(pool)
+    state, rows = PerKey(Ratio(), max_keys=most), Totals()
+    for step in range(24):
+        first, last = [(0, 1), (0, 1), (1, 2), (0, 1), (0, 3)][step % 5]
+        some = rng.integers(ends[first], ends[last], 7 + 9 * step)  # of these alone
+        codes = rng.choice(some, 9_000)
+        given = as_codes_of_one(pool, codes)
+        if step % 4 == 1:  # another dictionary of as many values
+            given = as_codes_of_one(pool[::-1], len(pool) - 1 - codes)
+        state.update(given, numerators=np.ones(9_000))
+        rows.update(as_in_bytes(pool[code]) for code in codes.tolist())
+        if step % 4 == 3:
+            state.update([*range(5_000, 5_040)], numerators=np.ones(40))
+            rows.update(range(5_000, 5_040))
+        if step % 6 == 4:
+            state.keys()
+        if step % 8 == 6:
+            other = state.copy()
+            state.merge(other)
+            rows += rows
+    require_totals(state, rows, rows, most)
 
 
 def test_keys_that_were_looked_up_before_some_were_evicted_are_looked_up_again() -> None:

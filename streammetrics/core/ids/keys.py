@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import chain, count, repeat
+from itertools import chain, count
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final
 
@@ -21,12 +20,18 @@ from streammetrics.core.conversion import plain, require_strings, vector
 from streammetrics.core.errors import InputError, bad_rows, shown
 from streammetrics.core.ids.id_hashes import HashedIds, TextColumn, hashes_of
 from streammetrics.core.ids.key_forms import SCALARS, stored_key
-from streammetrics.core.rows import NO_KEY, DictionaryColumn, Key, KeyLike, Scalar, distinct
+from streammetrics.core.rows import (
+    NO_KEY,
+    DictionaryColumn,
+    Key,
+    KeyLike,
+    Scalar,
+    distinct,
+)
 from streammetrics.core.slips import ids_instead, times_instead
 
 MAX_KEY_BYTES: Final = 4096
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-NOT_FOUND: Final = -1
 _FEW_TUPLES: Final = 256  # to make them all takes less time than to see which occur
 _HASH_NAME: Final = b"streammetrics-key/1"
 
@@ -129,45 +134,6 @@ def _stored_values(keys: DictionaryColumn, name: str) -> DictionaryColumn:
 _FEW: Final = ("bool", "datetime64[D]", "float16", "float32", "float64")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FoundKeys(DictionaryColumn):
-    """A column with a value for each row; at[i] is what `index` has for values[i], NOT_FOUND if
-    nothing."""
-
-    index: Mapping[Key, int]
-    at: NDArray[np.intp]
-
-
-def found_keys(
-    keys: ArrayLike | DictionaryColumn | Sequence[KeyLike],
-    index: Mapping[Key, int],
-    at_least: int,
-    name: str = "keys",
-) -> FoundKeys | None:
-    """A column of keys, looked up in a map of keys row by row; None if `dictionary_column` must
-    read it: it has fewer rows than `at_least`, or few keys for them, or some that may be none.
-
-    Keys of the map need no other check. To find the different keys first would take twice the time.
-    """
-    values: Sequence[Any]
-    if isinstance(keys, DictionaryColumn) and _is_large(keys) and len(keys) >= at_least:
-        values = [*map(keys.values.__getitem__, column_codes(keys, name).tolist())]
-    elif isinstance(keys, list) and len(keys) >= at_least:
-        values = keys
-    elif type(keys) is np.ndarray and keys.dtype.kind in "OU" and keys.size >= at_least:
-        values = keys.tolist()  # of a table, rows that are lists
-    else:
-        return None
-    kinds = set(map(type, values))
-    if not (set(map(type, chain.from_iterable(values))) if kinds == {tuple} else kinds) <= SCALARS:
-        return None  # True is 1 to a map
-    places = np.fromiter(map(index.get, values, repeat(NOT_FOUND)), np.intp, len(values))
-    new = [values[i] for i in np.flatnonzero(places == NOT_FOUND).tolist()]
-    if new and most_bytes_of(new, set(map(type, new))) >= MAX_KEY_BYTES:
-        return None
-    return FoundKeys(np.arange(len(values)), tuple(values), index, places)
-
-
 def tuples_of(columns: Sequence[DictionaryColumn], n: int) -> DictionaryColumn:
     """The tuple of the values of these columns [n] in each row. Some of the values may be those of
     no row.
@@ -215,10 +181,10 @@ def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
     """The same column with codes of type intp; InputError for codes out of range."""
     whole = DictionaryColumn(column_codes(keys, name), tuple(keys.values))
     # A dictionary is often larger than a batch, and an update must cost no more than the batch.
-    return _used(whole) if _is_large(whole) else whole
+    return _used(whole) if is_large(whole) else whole
 
 
-def _is_large(keys: DictionaryColumn) -> bool:
+def is_large(keys: DictionaryColumn) -> bool:
     """Whether there are far more values than rows."""
     return len(keys.values) > 2 * len(keys.codes) + 8
 
@@ -229,12 +195,9 @@ def _integer_keys(array: NDArray[Any]) -> DictionaryColumn:
     low, high = array.item(array.argmin()), array.item(array.argmax())
     if low == high:
         return DictionaryColumn(np.zeros(len(array), np.intp), (low,))
-    if high - low < 4 * len(array) and high < 1 << 63:
-        codes = array.astype(np.int64) - low
-        present = np.flatnonzero(np.bincount(codes) != 0)
-        index = np.zeros(high - low + 1, np.intp)
-        index[present] = np.arange(len(present))
-        return DictionaryColumn(index[codes], tuple((present + low).tolist()))
+    if high - low < 1 << 62 and high < 1 << 63:
+        present, codes = distinct(array.astype(np.int64) - low, high - low + 1)
+        return DictionaryColumn(codes, tuple((present + low).tolist()))
     values, inverse = np.unique(array, return_inverse=True)
     return DictionaryColumn(inverse.astype(np.intp), tuple(values.tolist()))
 

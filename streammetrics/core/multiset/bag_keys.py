@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streammetrics.core.ids.group_ids import Indices
 from streammetrics.core.multiset.bag_layout import U64, Fields, Layout
 from streammetrics.core.multiset.bag_table import Table, group_starts
-from streammetrics.core.multiset.sorted_run import Run, narrowed
+from streammetrics.core.multiset.sorted_run import Run, Words, narrowed
 from streammetrics.core.multiset.tiers import Tiers
 from streammetrics.core.parts.score_bits import Codes, Values, widened
 from streammetrics.core.rows import ranges, sorted_distinct
@@ -120,9 +120,8 @@ class Keys:
             lead = lead << np.uint64(self.layout.group_bits) | table.groups
         moved: list[list[Run]] = [[] for _ in self.stores]
         for leads, codes, counts in table.pieces(lead):
-            entry, label = np.nonzero(counts.T)
-            entry_counts = counts[label, entry]
-            fields = self.layout.fields(leads[entry], codes[entry], label.astype(np.uint8))
+            entry, label, entry_counts = _entries(counts, self.layout.label_bits)
+            fields = self.layout.fields(leads[entry], codes[entry], label)
             several = None if int(entry_counts.max()) == 1 else narrowed(entry_counts)
             for pieces, piece in zip(moved, self.layout.close(fields, several), strict=True):
                 pieces.append(piece)
@@ -206,3 +205,20 @@ class Keys:
             else:
                 for piece in pieces:
                     store.add(piece)
+
+
+def _entries(
+    counts: Sequence[Words], label_bits: int
+) -> tuple[NDArray[np.intp] | slice, NDArray[np.uint8], Words]:
+    """Of rows [m] of which each label counts some, and all at least one: the row, the label and the
+    count of each that is not 0, row by row."""
+    # Of a table in this order numpy finds what is not 0 in a fifth of the time of the other.
+    table = np.zeros((len(counts[0]), 1 << label_bits), np.result_type(*counts))
+    for label, of_label in enumerate(counts):
+        table[:, label] = of_label
+    cells: Words = table.reshape(-1)
+    used = np.flatnonzero(cells != 0)
+    labels = (used & ((1 << label_bits) - 1)).astype(np.uint8)
+    # Most scores have one label.
+    rows = slice(None) if len(used) == len(table) else used >> label_bits
+    return rows, labels, cells[used]

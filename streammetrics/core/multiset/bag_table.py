@@ -68,7 +68,7 @@ class Table:
     held: NDArray[np.int64] | None = None
     order: IdOrder | None = None
 
-    def pieces(self, leads: U64) -> Iterator[tuple[U64, Codes, NDArray[np.int64]]]:
+    def pieces(self, leads: U64) -> Iterator[tuple[U64, Codes, list[Words]]]:
         """The entries in pieces: their leads, codes and counts by label. leads: of each group."""
         ends = np.cumsum(self.sizes)
         for i in range(0, len(self.codes), _CHUNK):
@@ -77,7 +77,7 @@ class Table:
             groups = slice(int(first), int(last) + 1)
             starts = np.maximum(ends[groups] - self.sizes[groups], i)
             sizes = np.minimum(ends[groups], end) - starts
-            counts = np.array([of_label[i:end] for of_label in self.counts], np.int64)
+            counts = [of_label[i:end] for of_label in self.counts]
             yield np.repeat(leads[groups], sizes), self.codes[i:end], counts
 
 
@@ -306,7 +306,9 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
     if k and not rows.min():
         raise damaged("a value without rows")
     units, used = np.zeros(width, np.int64), np.flatnonzero(sizes)
-    of_groups = np.add.reduceat(rows, (ends - sizes)[used], dtype=np.int64)
+    of_groups = sizes[used]
+    if total != k:  # some value has several rows
+        of_groups = np.add.reduceat(rows, (ends - sizes)[used], dtype=np.int64)
     np.add.at(units, slots[used], of_groups)
     over = np.zeros(width, np.bool_) if rule.max_rows is None else totals > rule.max_rows
     n_rows = np.where(over, 0, totals)

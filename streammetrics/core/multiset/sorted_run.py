@@ -396,7 +396,7 @@ def _counted(run: Run) -> Run:
     return Run(few.low, few.high, np.concatenate(counts))
 
 
-def narrowed(counts: NDArray[np.int64]) -> Words:
+def narrowed(counts: NDArray[np.integer]) -> Words:
     """Positive counts in the narrowest unsigned type that holds them."""
     top = int(counts.max()) if len(counts) else 0
     return counts.astype(np.min_scalar_type(top))

@@ -148,3 +148,17 @@ def test_integers_of_any_type_and_at_the_ends_of_their_range_are_keys() -> None:
         assert column(np.array(values, np.int64)) == values
     for values in ([2**64 - 1, 2**63, 0], [2**64 - 1, 2**64 - 2]):
         assert column(np.array(values, np.uint64)) == values
+
+
+@pytest.mark.parametrize("n", [1, 3, 200, 3_000])
+def test_integers_far_apart_or_near_each_other_are_numbered_as_a_set_is(n: int) -> None:
+    """On both sides of where they are marked in a table, and where differences overflow."""
+    rng = np.random.default_rng(n)
+    for span in (1, n, 16 * n + 1_023, 16 * n + 1_024, 16 * n + 1_025, 1 << 62, 1 << 63, 1 << 64):
+        for first in {max(first, -(1 << 63)) for first in (0, -span // 2, (1 << 63) - span)}:
+            last = min(first + span, 1 << 63) - 1
+            array = rng.integers(first, last, n, np.int64, endpoint=True)
+            array[[0, -1]] = first, last
+            keys = dictionary_column(array)
+            assert keys.values == tuple(sorted({*array.tolist()}))
+            assert column(array) == array.tolist()

@@ -13,6 +13,7 @@ import pytest
 
 from streammetrics import ExactAUC, MulticlassAUC
 from streammetrics.core.multiset.bag import BagColumn
+from streammetrics.core.multiset.bag_keys import _entries
 from streammetrics.core.multiset.bag_layout import Rule, layout_for
 from streammetrics.core.parts.score_bits import integers_of, scores_of
 from tests.core.multiset.bags import (
@@ -158,3 +159,21 @@ def test_an_empty_bag_has_no_groups() -> None:
             groups = BagColumn(rule, 1).groups()
             assert len(groups) == 0 and len(groups.repeated()) == 0
             assert len(groups.rows(np.empty(0, np.intp))[0]) == 0
+
+
+@pytest.mark.parametrize("labels", [1, 2, 3, 5, 8])
+def test_entries_of_a_table_are_what_each_label_counts_row_by_row(labels: int) -> None:
+    """Whether rows have one label or several, and counts one byte or eight."""
+    rng = np.random.default_rng(labels)
+    for n in (1, 2, 300):
+        for most in (1, 200, 1 << 62):
+            for share in (0.0, 0.5, 1.0):  # of further labels
+                table = rng.integers(1, most, (n, labels), np.uint64, endpoint=True)
+                table[rng.random((n, labels)) >= share] = 0
+                first = rng.integers(0, labels, n)
+                table[np.arange(n), first] = rng.integers(1, most, n, endpoint=True)
+                expected = [(i, j, c) for (i, j), c in np.ndenumerate(table) if c]
+                counts = [column.astype(np.min_scalar_type(column.max())) for column in table.T]
+                rows, of_rows, amounts = _entries(counts, (labels - 1).bit_length())
+                every = np.arange(n)[rows].tolist()
+                assert [*zip(every, of_rows.tolist(), amounts.tolist(), strict=True)] == expected
