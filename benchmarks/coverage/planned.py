@@ -75,18 +75,25 @@ def first_found(planned: PlannedTest, draw: Draw, effect: float, rng: np.random.
     return math.nan
 
 
-def outcomes(
+def with_effect(
     planned: PlannedTest, draw: Draw, rng: np.random.Generator
-) -> tuple[float, float, float, float]:
+) -> tuple[float, float, float]:
     """Whether daily looks have found the planned effect when the planned units are there, and at
-    which share of them; whether one look has, with its own number; and whether daily looks find
-    one on that side where there is none."""
+    which share of them; and whether one look has, with its own number."""
     at = first_found(planned, draw, planned.effect, rng)
     once = planned.one_look
     single = compare(draw(rng, once.control + 1, 0.0), draw(rng, once.treatment, planned.effect))
     is_shown = single.pvalue <= 1.0 - planned.level and single.effect_size * planned.effect > 0
+    return float(not math.isnan(at)), at, float(is_shown)
+
+
+def outcomes(
+    planned: PlannedTest, draw: Draw, rng: np.random.Generator
+) -> tuple[float, float, float, float]:
+    """The same, and whether daily looks find one on that side where there is none."""
+    effect = with_effect(planned, draw, rng)
     alarm = first_found(planned, draw, 0.0, rng)
-    return float(not math.isnan(at)), at, float(is_shown), float(not math.isnan(alarm))
+    return *effect, float(not math.isnan(alarm))
 
 
 def of_clicks(rate: float, lift: float, share: float, power: float, days: int) -> PlannedTest:

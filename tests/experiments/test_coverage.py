@@ -92,8 +92,9 @@ def test_the_interval_of_independent_rows_holds_the_truth_in_95_of_100(name: str
     ],
 )
 def test_planned_units_find_the_planned_effect_as_often_as_planned(name: str, power: float) -> None:
-    row = next(row for row in planned.PLANNED.rows if row.name == name)
-    daily, _, single, _ = row.run(REPLICATES)
+    plan, draw = planned.PLANS[name]
+    once = partial(planned.with_effect, plan(), draw)
+    daily, _, single = Row(name, once, REPLICATES, 1).run(REPLICATES)
     assert is_near(daily, power) and is_near(single, power)
 
 
@@ -249,7 +250,7 @@ def test_the_uplift_of_a_part_with_few_successes_is_held_and_by_the_jackknife_al
 
 
 def test_the_credit_of_complete_sessions_may_be_watched() -> None:
-    ended, *_ = means(partial(policies.sessions, 400), 60)
+    ended, *_ = means(partial(policies.sessions, 150), 60)
     assert ended <= 0.05 + by_chance(0.05, 60)
 
 
@@ -460,7 +461,7 @@ def test_exposed_units_without_an_effect_are_seldom_said_to_differ(
     kind: Literal["mean", "rate"], share: float
 ) -> None:
     scene = exposed.Scene(zipf=2.5, first=True)
-    _, growing, closed, *_ = means(lambda rng: exposed.watched(kind, scene, share, rng))
+    _, growing, closed, *_ = means(lambda rng: exposed.watched(kind, scene, share, rng), 80)
     assert growing <= 0.05 and closed <= 0.05
 
 

@@ -62,8 +62,10 @@ class JsonReader:
     ) -> None:
         self.fields = fields
         self._names = {path: names_in(path) for path in fields}
-        self._decode, _ = self._decoder(known)
-        self._decode_typed, tree = self._decoder({})
+        self._decode, tree = self._decoder(known)
+        self._decode_typed = self._decode
+        if known.keys() & fields.keys():
+            self._decode_typed, tree = self._decoder({})
         self._typed = tree.type
         self._attributes = {
             path: tuple(tree.attributes[names].split(".")) for path, names in self._names.items()
@@ -85,7 +87,7 @@ class JsonReader:
             if holder and len(paths) == self._count_below(holder)
         }
         holders = [self._names[self._groups[holder][0]][:-1] for holder in self._repeated]
-        self._decode_skipping, _ = self._decoder(known, holders)
+        self._decode_skipping = self._decoder(known, holders)[0] if holders else self._decode
         self._whole_events = 0  # that are decoded whole before objects are skipped again
 
     def _count_below(self, holder: tuple[str, ...]) -> int:
