@@ -199,18 +199,3 @@ def doubts_of(result: object, view: object = None) -> tuple[str, ...]:
     if not isinstance(result, HasIntervals):
         return ()
     return estimand_of(result, view).doubts
-
-
-def skewness_of(result: object, view: object = None) -> float:
-    """The skewness number of the values that a view is a mean of, (Σ d²)³ / (Σ d³)², d the values
-    minus their mean: of how many the mean is, if these were rare and equal. nan if unknown.
-
-    >>> from streammetrics import Moments
-    >>> metric = Moments()
-    >>> metric.update([0, 0, 0, 4])
-    >>> skewness_of(metric.compute(), "mean")
-    3.0
-    """
-    if not isinstance(result, HasIntervals):
-        return math.nan
-    return estimand_of(result, view).skewness_number
