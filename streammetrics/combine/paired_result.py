@@ -13,8 +13,8 @@ from streammetrics.combine.paired_errors import Errors
 from streammetrics.combine.panel import R
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.conversion import among, as_float, flag
-from streammetrics.core.errors import InputError, shown
+from streammetrics.core.conversion import among, flag
+from streammetrics.core.errors import InputError
 from streammetrics.core.interval import Interval, interval_within, taken_as_independent
 from streammetrics.estimators.estimator import NoInterval
 from streammetrics.estimators.request import IntervalRequest
@@ -24,7 +24,13 @@ from streammetrics.kernels.inference.paired import PairedError, mcnemar, paired_
 from streammetrics.kernels.inference.t_interval import two_sided_p
 from streammetrics.present.estimand import estimand_of
 from streammetrics.present.notebook import Shown
-from streammetrics.present.value_rows import ValueRow, reason_of, rows_of_views, why_undefined
+from streammetrics.present.value_rows import (
+    ValueRow,
+    checked_level,
+    reason_of,
+    rows_of_views,
+    why_undefined,
+)
 from streammetrics.present.view import NONE, SHARE, Range, View
 from streammetrics.present.views import (
     counts_of,
@@ -182,14 +188,7 @@ class PairedResult(Generic[R], Shown):
                 return model.interval(level=level, method=method)
             why = "no formula for this model alone"
             return Interval.undefined(why, level=level, method=method, n=self.rows, formula=False)
-        share = as_float(level)
-        if share is None or not 0 < share < 1:
-            raise InputError(
-                expected="a number between 0 and 1, such as 0.95",
-                got=shown(level),
-                where="interval(level)",
-                hint="pass the confidence level as a share of 1",
-            )
+        share = checked_level(level, "interval(level)")
         difference, error = self.difference_of(view), self.error_of(view)
         text = view_of(self._model_of(self.value_a), _metric_view(view))
         request = IntervalRequest(text.text, text.arguments or (), difference, share, method)

@@ -91,7 +91,7 @@ _NOTHING: Final = OverUsers()
 
 
 class Estimator(Generic[R]):
-    """How a view of results of class R is estimated; this one knows the jackknife over users alone.
+    """How a view of results of class R is estimated.
 
     Each method is asked for one view of one result, with the arguments of the view. A kind of
     quantity overrides those that it has an answer to.
@@ -178,16 +178,16 @@ class Estimator(Generic[R]):
         return None
 
 
-JACKKNIFE_ONLY: Final = Estimator[object]()
-
-
 @dataclass(frozen=True)
 class Function(Estimator[R]):
-    """Any function of the rows, which the jackknife over users alone estimates; chosen, of_points:
-    as above."""
+    """Any function of the rows, which the jackknife over users alone estimates. chosen, of_points:
+    as every estimator has them."""
 
     chosen: bool = False
     of_points: bool = False
+
+
+FUNCTION: Final = Function[object]()  # of a view that names no estimator
 
 
 @dataclass(frozen=True)

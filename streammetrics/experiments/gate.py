@@ -311,6 +311,7 @@ def _may_be_share(figures: object, view: str) -> bool:
         return False
     estimand = estimand_of(figures, view)
     try:
-        return estimand.interval(estimand.request(_LEVEL, "wilson")) is not None
+        request = estimand.request(_LEVEL, "wilson")
+        return estimand.estimator.interval(estimand.rows, request) is not None
     except InputError:  # it has another one
         return False

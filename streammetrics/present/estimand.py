@@ -70,14 +70,6 @@ class Estimand:
         """A request for an interval of the view."""
         return IntervalRequest(self.text.text, self.arguments, self.value, level, method)
 
-    def interval(self, request: IntervalRequest) -> Interval | None:
-        """The interval for independent rows; None without a formula."""
-        return self.estimator.interval(self.rows, request)
-
-    def band(self, request: IntervalRequest) -> Interval | None:
-        """The interval that holds for all views with one, and at all looks together."""
-        return self.estimator.band(self.rows, request)
-
     @property
     def never(self) -> str:
         """Why the view has no interval, over users either, or ""."""

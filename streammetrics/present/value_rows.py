@@ -302,14 +302,14 @@ def _plain(value: object) -> object:
     return list(map(_plain, value)) if isinstance(value, tuple) else value
 
 
-def checked_level(level: float) -> float:
+def checked_level(level: object, where: str = "level") -> float:
     """The confidence level, or InputError."""
     share = as_float(level)
     if share is None or not 0 < share < 1:
         raise InputError(
             expected="a number between 0 and 1, such as 0.95",
             got=shown(level),
-            where="level",
+            where=where,
             hint="pass the confidence level as a share of 1",
         )
     return share

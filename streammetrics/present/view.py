@@ -35,7 +35,7 @@ from types import FunctionType
 from typing import Final, Literal, NamedTuple, Never, TypeAlias, TypeVar, cast
 
 from streammetrics.core.errors import InputError, shown
-from streammetrics.estimators.estimator import JACKKNIFE_ONLY, Estimator
+from streammetrics.estimators.estimator import FUNCTION, Estimator
 
 Better = Literal["higher", "lower", "target", "none"]
 
@@ -124,7 +124,7 @@ class View(Mapping[str, "View"]):
     grows_unlike: str = ""
     rate_beside: str = ""
     origin: float = 0.0
-    estimator: Estimator[Never] = JACKKNIFE_ONLY
+    estimator: Estimator[Never] = FUNCTION
     doubts: Callable[..., tuple[str, ...]] | None = None
     reason: Callable[..., str] | None = None
     signature: Signature = _NOWHERE

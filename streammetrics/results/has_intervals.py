@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
-from streammetrics.core.conversion import among, as_float
+from streammetrics.core.conversion import among
 from streammetrics.core.interval import Interval, interval_within
 from streammetrics.estimators.estimator import Estimator
 from streammetrics.estimators.many import Intervals, ManyRequest, undefined_columns
 from streammetrics.estimators.request import METHODS, refused_option
 from streammetrics.present.estimand import Estimand, estimand_of
 from streammetrics.present.notebook import Shown
-from streammetrics.present.value_rows import reason_of, why_undefined
+from streammetrics.present.value_rows import checked_level, reason_of, why_undefined
 from streammetrics.present.view import declared_views
 from streammetrics.present.views import counts_of, range_of, view_of
 
@@ -56,10 +56,7 @@ class HasIntervals(Shown):
         """
         estimand = estimand_of(self, view)
         _ = estimand.value  # an error for what is no view
-        share = as_float(level)
-        if share is None or not 0 < share < 1:
-            hint = "pass the confidence level as a share of 1"
-            raise refused_option("level", "a number between 0 and 1, such as 0.95", level, hint)
+        share = checked_level(level, "interval(level)")
         if not among(method, METHODS):
             raise refused_option("method", " or ".join(map(repr, METHODS)), method)
         if estimand.result is not self:
@@ -79,14 +76,14 @@ class HasIntervals(Shown):
         if why := estimand.reason or self._no_interval():
             return request.none(why, n=rows)
         if method == "band":
-            interval = estimand.band(request)
+            interval = estimand.estimator.band(estimand.rows, request)
             if interval is None:
                 names = ", ".join(sorted(_banded(type(self)))) or "none of this result"
                 expected = '"auto", or a method of this view'
                 raise refused_option("method", expected, method, f"views with a band: {names}")
             return interval
         why = estimand.never
-        interval = None if why else estimand.interval(request)
+        interval = None if why else estimand.estimator.interval(estimand.rows, request)
         if math.isnan(request.estimate) and (interval is None or interval.reason == UNEXPLAINED):
             why = why_undefined(self, estimand.text.name, request.estimate, counts_of(self))
             return request.none(why, n=rows, formula=interval is not None)
@@ -202,18 +199,3 @@ def doubts_of(result: object, view: object = None) -> tuple[str, ...]:
     if not isinstance(result, HasIntervals):
         return ()
     return estimand_of(result, view).doubts
-
-
-def skewness_of(result: object, view: object = None) -> float:
-    """The skewness number of the values that a view is a mean of, (Σ d²)³ / (Σ d³)², d the values
-    minus their mean: of how many the mean is, if these were rare and equal. nan if unknown.
-
-    >>> from streammetrics import Moments
-    >>> metric = Moments()
-    >>> metric.update([0, 0, 0, 4])
-    >>> skewness_of(metric.compute(), "mean")
-    3.0
-    """
-    if not isinstance(result, HasIntervals):
-        return math.nan
-    return estimand_of(result, view).skewness_number

@@ -85,7 +85,7 @@ class TargetValue(LogMean):
     clips: bool = False
 
     def over_users(self, result: PolicyValue, arguments: Arguments) -> OverUsers:
-        """Why there are too few rows, over users as of independent rows."""
+        """Why there are too few rows: the same as without users."""
         return OverUsers(self._scarce(result))
 
     def _scarce(self, result: PolicyValue) -> str:

@@ -31,7 +31,7 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.settings import CLASSES, decode_head
 from streammetrics.engines.merging import agree, merged
-from streammetrics.results.has_intervals import skewness_of
+from streammetrics.present.estimand import estimand_of
 from tests.golden.former_states import FOLDER, FORMER, ROWS
 from tests.golden.write import readable
 
@@ -126,9 +126,9 @@ def test_a_state_whose_rows_are_partly_unknown_has_no_number_of_skewness() -> No
     today = Regression()
     today.update(np.arange(9.0), np.arange(9.0) ** 2)
     former = load(former_bytes(today))
-    assert math.isfinite(skewness_of(today.compute(), "mae"))
+    assert math.isfinite(estimand_of(today.compute(), "mae").skewness_number)
     for state in (former, former + today, today + former):
-        assert math.isnan(skewness_of(state.compute(), "mae"))
+        assert math.isnan(estimand_of(state.compute(), "mae").skewness_number)
         assert (
             state.compute().interval("mae").se
             == (state + today.empty()).compute().interval("mae").se

@@ -29,7 +29,7 @@ from streammetrics.experiments import (
 from streammetrics.experiments.arm import arm_of
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.kernels.inference.pooled_variance import most_skewness_number
-from streammetrics.results.has_intervals import skewness_of
+from streammetrics.present.estimand import estimand_of
 from tests.experiments.arms import area, clicks, grouped_clicks, of_states, only
 
 
@@ -94,7 +94,7 @@ def test_an_error_of_heavy_tails_waits_for_the_cubes_and_not_for_the_squares() -
     control, treatment = errors(400, 5), errors(20_000, 5)
     plain = control.compute().interval("mae")
     kish = most_skewness_number(plain.n, plain.estimate, plain.se * plain.se)
-    number = skewness_of(control.compute(), "mae")
+    number = estimand_of(control.compute(), "mae").skewness_number
     assert kish > 50 and number < 10
     found = contrast(control, treatment, "m.mae").anytime
     assert found.gated and found.reason.endswith(
@@ -102,7 +102,7 @@ def test_an_error_of_heavy_tails_waits_for_the_cubes_and_not_for_the_squares() -
         f"{math.floor(10 * number) / 10:g}, needs 10"
     )
     control.update(np.zeros(20_000), np.random.default_rng(6).lognormal(0, 1.0, 20_000))
-    assert skewness_of(control.compute(), "mae") > 10
+    assert estimand_of(control.compute(), "mae").skewness_number > 10
     assert not contrast(control, treatment, "m.mae").anytime.reason
 
 

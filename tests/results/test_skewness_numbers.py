@@ -26,8 +26,8 @@ from streammetrics.classification.mean import Mean
 from streammetrics.combine.sealed import Sealing, seal
 from streammetrics.core.batch import Batch
 from streammetrics.core.inputs import Inputs, Real, Weights
+from streammetrics.present.estimand import estimand_of
 from streammetrics.results import views_of
-from streammetrics.results.has_intervals import skewness_of
 
 RNG = np.random.default_rng(7)
 LABELS = RNG.integers(0, 2, 40)
@@ -112,7 +112,9 @@ Skewed = tuple[Accumulator, str, list[Fraction]]
 )
 def test_it_is_that_of_the_rows(case: Callable[[], Skewed]) -> None:
     state, view, values = case()
-    assert skewness_of(state.compute(), view) == pytest.approx(brute(values), rel=1e-9)
+    assert estimand_of(state.compute(), view).skewness_number == pytest.approx(
+        brute(values), rel=1e-9
+    )
 
 
 def of_lists(empty: Accumulator, view: str, *columns: Any) -> Skewed:
@@ -123,7 +125,9 @@ def test_that_of_a_ratio_over_all_lists_is_of_what_each_adds_to_it() -> None:
     state = counted(RANKING, GRADES, RANKED)
     hits, known = GRADES[:, :2].sum(axis=1), GRADES.sum(axis=1)
     expected = brute(fractions(hits[known > 0]), fractions(known[known > 0]))
-    assert skewness_of(state.compute(), "PooledHR@2") == pytest.approx(expected, rel=1e-9)
+    assert estimand_of(state.compute(), "PooledHR@2").skewness_number == pytest.approx(
+        expected, rel=1e-9
+    )
 
 
 def test_lists_by_rows_and_sealed_ones_have_that_of_lists() -> None:
@@ -132,9 +136,9 @@ def test_lists_by_rows_and_sealed_ones_have_that_of_lists() -> None:
     sealed = seal(users, Sealing("user", 1, "hash", "today"))
     again = type(sealed).from_file_bytes(sealed.to_file_bytes())
     for view in ("MRR", "NDCG@3"):
-        expected = skewness_of(counted(RANKING, GRADES, RANKED).compute(), view)
+        expected = estimand_of(counted(RANKING, GRADES, RANKED).compute(), view).skewness_number
         for state in (users, sealed, again):
-            assert skewness_of(state.compute(), view) == expected
+            assert estimand_of(state.compute(), view).skewness_number == expected
 
 
 def test_each_key_has_its_own() -> None:
@@ -142,7 +146,9 @@ def test_each_key_has_its_own() -> None:
     keyed.update(labels=LABELS, scores=LABELS + ERRORS, keys=np.arange(40) % 2)
     for key in (0, 1):
         expected = brute(fractions(ERRORS[key::2]))
-        assert skewness_of(keyed.compute()[key], "mae") == pytest.approx(expected, rel=1e-9)
+        assert estimand_of(keyed.compute()[key], "mae").skewness_number == pytest.approx(
+            expected, rel=1e-9
+        )
 
 
 @pytest.mark.parametrize(
@@ -156,25 +162,28 @@ def test_rows_of_weight_1_have_one_and_others_have_none(
     plain.update(LABELS, SCORES)
     same.update(LABELS, SCORES, weights=np.ones(40))
     other.update(LABELS, SCORES, weights=np.arange(40) % 2 + 1)
-    assert skewness_of(same.compute(), view) == skewness_of(plain.compute(), view)
-    assert math.isnan(skewness_of(other.compute(), view))
+    assert (
+        estimand_of(same.compute(), view).skewness_number
+        == estimand_of(plain.compute(), view).skewness_number
+    )
+    assert math.isnan(estimand_of(other.compute(), view).skewness_number)
 
 
 def test_it_is_unknown_where_cubes_are_beyond_the_floats() -> None:
     for size in (1e-200, 1e200, math.inf):
         state = Regression()
         state.update(np.zeros(30), np.arange(30) * size if size < math.inf else np.full(30, size))
-        assert math.isnan(skewness_of(state.compute(), "mae"))
+        assert math.isnan(estimand_of(state.compute(), "mae").skewness_number)
         assert Regression.from_bytes(state.to_bytes()) == state
         signed = Signed()
         if size < math.inf:
             signed.update(np.zeros(30), (np.arange(30) - 9) * size)
-            assert math.isnan(skewness_of(signed.compute(), "mean"))
+            assert math.isnan(estimand_of(signed.compute(), "mean").skewness_number)
             assert Signed.from_bytes(signed.to_bytes()) == signed
     wrong = Calibration()
     wrong.update([1, 0, 0], [0.0, 0.5, 0.25])
-    assert math.isnan(skewness_of(wrong.compute(), "log_loss"))
-    assert skewness_of(wrong.compute(), "brier") == pytest.approx(
+    assert math.isnan(estimand_of(wrong.compute(), "log_loss").skewness_number)
+    assert estimand_of(wrong.compute(), "brier").skewness_number == pytest.approx(
         brute([Fraction(1), Fraction(1, 4), Fraction(1, 16)])
     )
     assert Calibration.from_bytes(wrong.to_bytes()) == wrong
