@@ -38,8 +38,8 @@ from kafka.record.util import decode_varint
 from streammetrics_consumers.sources import NO_SKIPS, Skips, UnreadableBatch, limit_text
 from streammetrics_consumers.sources.kafka.record_runs import (
     NO_HEADERS,
-    Block,
     Record,
+    RecordBlock,
     RecordRun,
     Runs,
     runs_of,
@@ -67,7 +67,7 @@ class _BlockRecord:
     headers = NO_HEADERS
     timestamp, timestamp_type = -1, 0
 
-    def __init__(self, records: Block | RecordRun, size_in_bytes: int) -> None:
+    def __init__(self, records: RecordBlock | RecordRun, size_in_bytes: int) -> None:
         self.checksum, self.size_in_bytes = records, size_in_bytes
         self.offset = records.offsets[-1] if isinstance(records, RecordRun) else _LATER
 
@@ -131,9 +131,9 @@ class RecordBatch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships
                 f"{len(data) - pos} unconsumed bytes after all records consumed"
             )
 
-    def _block(self, data: bytes, starts: list[int]) -> Block:
+    def _block(self, data: bytes, starts: list[int]) -> RecordBlock:
         by_broker = self.timestamp_type == self.LOG_APPEND_TIME
-        return Block(
+        return RecordBlock(
             data[starts[0] : starts[-1]],
             starts,
             self.base_offset,
@@ -273,7 +273,7 @@ class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
         """The runs of the next blocks, with `n` records if they are small. What the client raises
         meanwhile comes after them."""
         before, error, run = self.next_fetch_offset, None, None
-        blocks: list[Block] = []
+        blocks: list[RecordBlock] = []
         count = nbytes = 0
         while count < n and nbytes < TOGETHER_BYTES and self.record_iterator is not None:
             try:
@@ -284,7 +284,7 @@ class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
             if record is None:
                 break
             records = record.checksum
-            if not isinstance(records, Block):
+            if not isinstance(records, RecordBlock):
                 run = records if isinstance(records, RecordRun) else RecordRun.collected([record])
                 break
             blocks.append(records)

@@ -97,7 +97,7 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class RecordBlock:
     """Consecutive records of a batch. starts: the position of each in the batch, and the end of the
     last; `data` begins at the first. time_ms: of all records, or that to which each adds its own.
     read: gives them as the client reads them, and raises its errors."""
@@ -114,7 +114,7 @@ class Block:
         return len(self.starts) - 1
 
 
-def runs_of(blocks: Sequence[Block]) -> Iterator[RecordRun]:
+def runs_of(blocks: Sequence[RecordBlock]) -> Iterator[RecordRun]:
     """The records of consecutive blocks, in as few runs as possible; raises errors of the client
     after the records before them."""
     if not blocks:
@@ -141,7 +141,7 @@ class _PlainRecords:
     Positions are bounded, so records that are not plain have any values.
     """
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
+    def __init__(self, blocks: Sequence[RecordBlock]) -> None:
         counts = np.array([len(block) for block in blocks])
         sizes = np.array([len(block.data) for block in blocks])
         self._edges = np.concatenate([[0], np.cumsum(counts)])
@@ -218,7 +218,7 @@ class _PlainRecords:
         return np.minimum(starts + np.maximum(sizes, 0), len(self._bytes) - 2 * _MOST_BYTES)
 
 
-def _is_near(block: Block) -> bool:
+def _is_near(block: RecordBlock) -> bool:
     """Whether offsets and times of a block surely fit 64 bits."""
     return abs(block.base_offset) < _FAR and abs(block.time_ms) < _FAR
 
