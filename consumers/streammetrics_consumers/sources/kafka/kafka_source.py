@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Final, TypeVar, cast
 
 import kafka.errors as errors
@@ -62,9 +63,9 @@ from streammetrics_consumers.sources.kafka.kafka_client import (
     DescribedTopics,
     connected,
 )
-from streammetrics_consumers.sources.kafka.record_batches import (
+from streammetrics_consumers.sources.kafka.record_batches import BatchLimits
+from streammetrics_consumers.sources.kafka.record_runs import (
     NO_HEADERS,
-    BatchLimits,
     Headers,
     Record,
     RecordRun,
@@ -205,10 +206,10 @@ class KafkaSource(TopicSource):
         return self._reading.chunk(
             partition_id,
             (last.offsets[-1] if last.left_out is None else last.left_out) + 1,
-            [offset for run in runs for offset in run.offsets],
-            [value for run in runs for value in run.values],
-            [time for run in runs for time in run.timestamps_ms],
-            [key for run in runs for key in run.keys],
+            list(chain.from_iterable(run.offsets for run in runs)),
+            list(chain.from_iterable(run.values for run in runs)),
+            list(chain.from_iterable(run.timestamps_ms for run in runs)),
+            list(chain.from_iterable(run.keys for run in runs)),
             Lazy(count, lambda i: headers.get(i, NO_HEADERS)),
             cut,
         )

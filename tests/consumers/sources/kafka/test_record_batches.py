@@ -19,6 +19,7 @@ from kafka.errors import CorruptRecordError
 from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.memory_records import MemoryRecordsBuilder
+from streammetrics_consumers.sources.kafka import record_batches
 from streammetrics_consumers.sources.kafka.record_batches import (
     Batches,
     BatchLimits,
@@ -26,10 +27,10 @@ from streammetrics_consumers.sources.kafka.record_batches import (
     OverLimit,
     PartitionRecords,
     RecordBatch,
-    RecordRun,
     decompressed,
     is_known_layout,
 )
+from streammetrics_consumers.sources.kafka.record_runs import RecordRun, runs_of
 
 from tests.consumers.sources.kafka.kafka_reader import Library, Reader, read_to_end
 
@@ -44,6 +45,7 @@ batches = st.lists(records, min_size=1, max_size=6)
 
 
 BASE = (1 << 40) + 7
+LAST_DELTA = slice(23, 27)  # of a batch: the last offset, after the first
 
 
 def packed(
@@ -61,9 +63,14 @@ def read(data: bytes, kind: type[DefaultRecordBatch]) -> Iterator[tuple[object, 
     batch.__class__ = kind
     for record in batch:
         assert record.validate_crc()
-        run = record.checksum if kind is RecordBatch else RecordRun.collected([record])
-        headers = [list(run.headers.get(i, ())) for i in range(len(run))]
-        yield from zip(run.offsets, run.timestamps_ms, run.keys, run.values, headers, strict=True)
+        found = record.checksum if kind is RecordBatch else RecordRun.collected([record])
+        for run in [found] if isinstance(found, RecordRun) else runs_of([found]):
+            yield from rows(run)
+
+
+def rows(run: RecordRun) -> Iterator[tuple[object, ...]]:
+    headers = [list(run.headers.get(i, ())) for i in range(len(run))]
+    yield from zip(run.offsets, run.timestamps_ms, run.keys, run.values, headers, strict=True)
 
 
 def outcome(data: bytes, kind: type[DefaultRecordBatch]) -> tuple[list[object], str | None]:
@@ -98,7 +105,13 @@ def test_the_time_may_be_the_brokers(found: list[object]) -> None:
     assert outcome(bytes(data), RecordBatch) == outcome(bytes(data), DefaultRecordBatch)
 
 
-def test_a_batch_of_many_records_is_read_in_short_runs() -> None:
+def test_a_number_of_five_bytes_is_not_taken_for_one_of_four_and_another() -> None:
+    # Its fifth byte would be the offset, the offset a size, and the key another one.
+    data = packed([(0, None, b"v", []), (1 << 28, b"\x08", b"abc", [])])
+    assert outcome(data, RecordBatch) == outcome(data, DefaultRecordBatch)
+
+
+def test_a_batch_of_many_records_is_read_in_short_blocks() -> None:
     data = packed([(1, None, b"v", [])] * 2500)
     batch = MemoryRecords(data).next_batch()
     batch.__class__ = RecordBatch
@@ -106,17 +119,41 @@ def test_a_batch_of_many_records_is_read_in_short_runs() -> None:
     assert outcome(data, RecordBatch) == outcome(data, DefaultRecordBatch)
 
 
+# Most fetches hold batches of plain records, which are read together.
+plain = st.tuples(
+    st.integers(0, 1 << 24), texts, st.one_of(texts, st.just(b"x" * 9_000)), st.just([])
+)
+several = st.lists(
+    st.one_of(st.lists(plain, min_size=1, max_size=9), batches), min_size=1, max_size=6
+)
+
+
 @given(
-    batches, st.integers(0, 8), st.lists(st.integers(1, 3), min_size=1, max_size=9), st.booleans()
+    several,
+    st.integers(0, 20),
+    st.lists(st.one_of(st.integers(1, 3), st.integers(1, 99)), min_size=1, max_size=9),
+    st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(1, 255)), max_size=2),
+    st.sampled_from([1, 1 << 20]),
 )
 def test_a_fetch_gives_the_clients_records_and_positions_however_many_are_taken(
-    found: list[object], first: int, sizes: list[int], is_broken: bool
+    found: list[list[object]],
+    first: int,
+    sizes: list[int],
+    broken: list[tuple[int, int]],
+    together: int,
 ) -> None:
-    starts = (BASE, BASE + len(found) + 1)
-    data = bytearray(b"".join(packed(found, start) for start in starts))  # type: ignore[arg-type]
-    if is_broken:
-        data[-1] ^= 255
+    start, whole = BASE, list[bytearray]()
+    for batch in found:
+        whole.append(bytearray(packed(batch, start)))  # type: ignore[arg-type]
+        whole[-1][LAST_DELTA] = len(batch).to_bytes(4, "big")  # as if one more was compacted
+        start += len(batch) + 1
+    for place, change in broken:
+        data = whole[place % len(whole)]
+        data[61 + place % (len(data) - 61)] ^= change
+    data = bytearray(b"".join(whole))
     taken = []
+    patched = pytest.MonkeyPatch()
+    patched.setattr(record_batches, "TOGETHER_BYTES", together)
     for kind in (PartitionRecords, Fetcher.PartitionRecords):
         batches, position = MemoryRecords(bytes(data)), BASE + first
         if kind is PartitionRecords:
@@ -125,15 +162,36 @@ def test_a_fetch_gives_the_clients_records_and_positions_however_many_are_taken(
         steps: list[object] = []
         for size in sizes:
             try:
-                rows: Any = part.take(size) if part else []
+                got: Any = part.take(size) if part else []
             except CorruptRecordError:
                 steps.append("corrupt")
-                break
-            runs = rows if kind is PartitionRecords else [RecordRun.collected(rows)]
-            steps.append((len(rows), part.next_fetch_offset, bool(part)))
-            steps += [pair for run in runs for pair in zip(run.offsets, run.values, strict=True)]
+                continue
+            runs = got if kind is PartitionRecords else [RecordRun.collected(got)]
+            position = None if "corrupt" in steps else part.next_fetch_offset  # of no use then
+            steps.append((len(got), position, bool(part)))
+            steps += [row for run in runs for row in rows(run)]
+        taken.append(steps)
+    patched.undo()
+    assert taken[0] == taken[1]
+
+
+def test_nothing_is_read_after_a_record_that_is_no_record() -> None:
+    whole = [bytearray(packed([(1, None, b"v", [])], BASE + i)) for i in range(3)]
+    whole[1][-3] = 4  # a value of two bytes, of which one is there
+    taken = []
+    for kind in (PartitionRecords, Fetcher.PartitionRecords):
+        batches = MemoryRecords(b"".join(whole))
+        if kind is PartitionRecords:
+            batches = Batches(batches, ("t", 0), BASE, BatchLimits(1 << 24), False)
+        part, steps = kind(BASE, TopicPartition("t", 0), batches, check_crcs=False), []
+        for _ in range(4):
+            try:
+                steps.append((len(part.take(1)), part.next_fetch_offset))
+            except CorruptRecordError:
+                steps.append(("corrupt", part.next_fetch_offset))
         taken.append(steps)
     assert taken[0] == taken[1]
+    assert taken[0] == [(1, BASE + 1), ("corrupt", BASE + 1), (0, BASE + 1), (0, BASE + 1)]
 
 
 def test_headers_that_are_not_there_and_bytes_too_many_are_the_clients_errors() -> None:

@@ -1,0 +1,227 @@
+"""Records of Kafka as lists of their fields, read from blocks of bytes of many batches at once.
+
+A record is plain if it has no headers, and its numbers take four bytes at most, as nearly all do.
+All fields of plain records are found in a few passes over arrays; a block with any other record is
+read by the client.
+
+    record    its size, attributes (1), time and offset after those of the batch, size of the key,
+              key, size of the value, value, number of headers, headers
+    number    7 bits a byte, the lowest first, while the high bit is set; its lowest bit is the sign
+    size      below 0 for a key or value that is missing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, groupby
+from typing import Final, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Headers: TypeAlias = "Sequence[tuple[str, bytes | None]]"
+NO_HEADERS: Final[Headers] = ()
+
+
+class Record(Protocol):
+    """The interface of the client's ConsumerRecord."""
+
+    offset: int
+    value: bytes | None
+    timestamp: int
+    key: bytes | None
+    headers: Headers
+
+
+@dataclass(slots=True)
+class RecordRun:
+    """Consecutive records of a partition, one list a field.
+
+    timestamps_ms: below 0 for a record without one. headers: those of the records that have some,
+    by position. left_out: the last offset of the unreadable batch that the one record replaces.
+    """
+
+    offsets: list[int] = field(default_factory=list)
+    timestamps_ms: list[int] = field(default_factory=list)
+    keys: list[bytes | None] = field(default_factory=list)
+    values: list[bytes | None] = field(default_factory=list)
+    headers: dict[int, Headers] = field(default_factory=dict)
+    left_out: int | None = None
+
+    @classmethod
+    def collected(cls, records: Sequence[Record]) -> RecordRun:
+        """The run of these records of the client."""
+        return cls(
+            [record.offset for record in records],
+            [record.timestamp for record in records],
+            [record.key for record in records],
+            [record.value for record in records],
+            {i: record.headers for i, record in enumerate(records) if record.headers},
+        )
+
+    def __len__(self) -> int:
+        """The number of records."""
+        return len(self.offsets)
+
+    def part(self, first: int, last: int) -> RecordRun:
+        """The records `first` to `last` (not included)."""
+        here = slice(first, last)
+        return RecordRun(
+            self.offsets[here],
+            self.timestamps_ms[here],
+            self.keys[here],
+            self.values[here],
+            {i - first: pairs for i, pairs in self.headers.items() if first <= i < last},
+            self.left_out,
+        )
+
+
+class Runs:
+    """Runs of records, whose length is the number of records."""
+
+    def __init__(self) -> None:
+        self._runs: list[RecordRun] = []
+        self._count = 0
+
+    def append(self, run: RecordRun) -> None:
+        """Add a run."""
+        self._runs.append(run)
+        self._count += len(run)
+
+    def __iter__(self) -> Iterator[RecordRun]:
+        return iter(self._runs)
+
+    def __len__(self) -> int:
+        return self._count
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBlock:
+    """Consecutive records of a batch. starts: the position of each in the batch, and the end of the
+    last; `data` begins at the first. time_ms: of all records, or that to which each adds its own.
+    read: gives them as the client reads them, and raises its errors."""
+
+    data: bytes
+    starts: list[int]
+    base_offset: int
+    time_ms: int
+    is_time_of_all: bool
+    read: Callable[[], Iterator[RecordRun]]
+
+    def __len__(self) -> int:
+        """The number of records."""
+        return len(self.starts) - 1
+
+
+def runs_of(blocks: Sequence[RecordBlock]) -> Iterator[RecordRun]:
+    """The records of consecutive blocks, in as few runs as possible; raises errors of the client
+    after the records before them."""
+    if not blocks:
+        return
+    plain = _PlainRecords(blocks)
+    for (is_plain, _), group in groupby(range(len(blocks)), plain.kind):
+        places = list(group)
+        if is_plain:
+            yield plain.run(places[0], places[-1] + 1)
+        else:
+            for i in places:
+                yield from blocks[i].read()
+
+
+_PADDING: Final = 32  # zeros: the fields before the key of a record end before these do
+_MOST_BYTES: Final = 4  # of a number; so no sum of positions overflows
+_FAR: Final = 1 << 62
+Integers: TypeAlias = "NDArray[np.int64]"
+
+
+class _PlainRecords:
+    """The fields of all records of some blocks as arrays, as if each was plain.
+
+    Positions are bounded, so records that are not plain have any values.
+    """
+
+    def __init__(self, blocks: Sequence[RecordBlock]) -> None:
+        counts = np.array([len(block) for block in blocks])
+        sizes = np.array([len(block.data) for block in blocks])
+        self._edges = np.concatenate([[0], np.cumsum(counts)])
+        self._data = b"".join([*(block.data for block in blocks), bytes(_PADDING)])
+        self._bytes = np.frombuffer(self._data, np.uint8)
+        self._fits = np.ones(int(self._edges[-1]), np.bool_)
+        # Where each record begins, and each block ends.
+        marks = np.fromiter(
+            chain.from_iterable(block.starts for block in blocks), np.int64, int((counts + 1).sum())
+        )
+        marks += np.repeat(
+            np.cumsum(sizes) - sizes - [block.starts[0] for block in blocks], counts + 1
+        )
+        is_end = np.zeros(len(marks), np.bool_)
+        is_end[np.cumsum(counts + 1) - 1] = True
+        size, position = self._numbers(marks[~is_end])
+        self._fits &= (size >= 0) & (self._bytes[position] < 0x80)
+        later, position = self._numbers(position + 1)
+        offset, position = self._numbers(position)
+        self._key, self._key_start = self._numbers(position)
+        self._value, self._value_start = self._numbers(self._after(self._key_start, self._key))
+        self._end = self._after(self._value_start, self._value)
+        self._fits &= self._bytes[self._end] == 0
+        self._fits &= self._end + 1 == marks[1:][~is_end[:-1]]
+        self._fits &= np.repeat([_is_near(block) for block in blocks], counts)
+        own = np.repeat([not block.is_time_of_all for block in blocks], counts)
+        self._offsets = _repeated([block.base_offset for block in blocks], counts) + offset
+        self._times_ms = _repeated([block.time_ms for block in blocks], counts) + later * own
+        self._is_plain = np.logical_and.reduceat(self._fits, self._edges[:-1]).tolist()
+        self._ascend = bool((self._offsets[1:] > self._offsets[:-1]).all())
+
+    def kind(self, i: int) -> tuple[bool, int]:
+        """Whether the records of a block are plain; neighbours with equal kinds may be one run."""
+        return self._is_plain[i], 0 if self._ascend else i
+
+    def run(self, first: int, last: int) -> RecordRun:
+        """The records of the blocks `first` to `last` (not included), which are plain."""
+        here = slice(int(self._edges[first]), int(self._edges[last]))
+        keys, starts = self._key[here], self._key_start[here]
+        has_keys = bool((keys >= 0).any())
+        return RecordRun(
+            self._offsets[here].tolist(),
+            self._times_ms[here].tolist(),
+            self._texts(starts, starts + keys, keys) if has_keys else [None] * len(keys),
+            self._texts(self._value_start[here], self._end[here], self._value[here]),
+        )
+
+    def _texts(self, starts: Integers, ends: Integers, sizes: Integers) -> list[bytes | None]:
+        data = self._data
+        texts: list[bytes | None] = [
+            data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+        for i in np.flatnonzero(sizes < 0).tolist():
+            texts[i] = None
+        return texts
+
+    def _numbers(self, positions: Integers) -> tuple[Integers, Integers]:
+        """The numbers at these positions, and the positions after them."""
+        byte = self._bytes[positions]
+        values, ends = (byte & 0x7F).astype(np.int64), positions + 1
+        longer = np.flatnonzero(byte >= 0x80)
+        for i in range(1, _MOST_BYTES):
+            if not len(longer):
+                break
+            byte = self._bytes[positions[longer] + i]
+            values[longer] |= (byte & 0x7F).astype(np.int64) << 7 * i
+            ends[longer] += 1
+            longer = longer[byte >= 0x80]
+        self._fits[longer] = False
+        return (values >> 1) ^ -(values & 1), ends
+
+    def _after(self, starts: Integers, sizes: Integers) -> Integers:
+        """The positions after texts; none is far after the data."""
+        return np.minimum(starts + np.maximum(sizes, 0), len(self._bytes) - 2 * _MOST_BYTES)
+
+
+def _is_near(block: RecordBlock) -> bool:
+    """Whether offsets and times of a block surely fit 64 bits."""
+    return abs(block.base_offset) < _FAR and abs(block.time_ms) < _FAR
+
+
+def _repeated(values: Sequence[int], counts: NDArray[np.intp]) -> Integers:
+    return np.repeat(np.array(values, np.int64), counts)
