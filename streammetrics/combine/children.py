@@ -170,8 +170,9 @@ class MapColumn(Column):
             row_slots[new] = [new_slots[name] for name in names]
             self._make_room()
             if (known := keys.known) is not None:
-                known.places[keys.codes[new]] = row_slots[new] + 1
                 self.known = known
+                if len(known.places):
+                    known.places[keys.codes[new]] = row_slots[new] + 1
             return Grouping(row_slots, np.arange(len(row_slots)))
         m = len(keys.values)
         pairs = keys.codes if slots is None else slots * m + keys.codes

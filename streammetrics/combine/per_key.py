@@ -95,8 +95,9 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     Result
         A mapping from key to result, and `overflow`.
     Cost
-        One lookup for each distinct key of a batch, or for each row of a long list; the metric's
-        kernels run once for all keys.
+        One lookup for each distinct key of a batch, or for each row of a long list; of a
+        `DictionaryColumn` with far more values than rows, one for each value while batches share
+        the tuple `values`, which the state then keeps. The metric's kernels run once for all keys.
     Source
         A map into a commutative monoid is itself one, added key by key (Boykin et al. 2014).
 

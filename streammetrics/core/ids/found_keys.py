@@ -21,14 +21,14 @@ _PIECE: Final = 1 << 12  # keys at a time, which stay in the cache from one pass
 
 class KnownCodes:
     """What a map of keys has for the values of a dictionary, which the batches of a log may share:
-    each is checked and looked up once.
+    each is checked and looked up once, from the second batch on.
 
     places: [m], 1 + what the map has; 0 if it had nothing, or was not asked. Memory is taken for
-    those that were written.
+    those that were written. Empty after one batch, whose dictionary may not come again.
     """
 
     def __init__(self, values: tuple[Key, ...]) -> None:
-        self.values, self.places = values, np.zeros(len(values), np.intp)
+        self.values, self.places = values, np.empty(0, np.intp)
 
     @property
     def nbytes(self) -> int:
@@ -78,7 +78,12 @@ def _found_codes(
 ) -> FoundKeys | None:
     codes, values = column_codes(keys, name), tuple(keys.values)
     if known is None or known.values is not values:
-        known = KnownCodes(values)
+        row_places = _places([*map(values.__getitem__, codes.tolist())], index)
+        if row_places is None:
+            return None
+        return FoundKeys(codes, values, index, row_places, KnownCodes(values))
+    if not len(known.places):
+        known.places = np.zeros(len(values), np.intp)
     places = known.places[codes] - 1
     rows = np.flatnonzero(places == NOT_FOUND)
     if len(rows):

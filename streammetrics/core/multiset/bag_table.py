@@ -119,11 +119,12 @@ def table_of(
             repeats = np.flatnonzero(ends - positions > 1)
             left = ends - positions
             if piece.counts is not None:
-                left = np.add.reduceat(piece.counts, positions, dtype=np.int64)
+                left = _sums(piece.counts, positions, ends, repeats).astype(np.int64)
             for value in range(1, labels):
-                counts[value].append(
-                    _counted(label == value, piece.counts, positions, ends, repeats)
-                )
+                amounts: Words = (label == value).view(np.uint8)
+                if piece.counts is not None:
+                    amounts = amounts * piece.counts
+                counts[value].append(_sums(amounts, positions, ends, repeats))
                 left -= counts[value][-1].astype(np.int64)
             counts[0].append(narrowed(left))
             lead = fields.lead[positions]
@@ -212,27 +213,19 @@ def _next(first: NDArray[np.bool_], start: int) -> int:
     return start + step if len(rest) and rest[step] else len(first)
 
 
-def _counted(
-    has_label: NDArray[np.bool_],
-    counts: Words | None,
-    starts: NDArray[np.intp],
-    ends: NDArray[np.intp],
-    repeats: NDArray[np.intp],
+def _sums(
+    amounts: Words, starts: NDArray[np.intp], ends: NDArray[np.intp], repeats: NDArray[np.intp]
 ) -> Words:
-    """The count of a label from each start to its end; repeats: those with several keys."""
-    if counts is not None:
-        return narrowed(np.add.reduceat(np.where(has_label, counts, 0), starts, dtype=np.int64))
+    """The sum of the amounts from each start to its end; repeats: those with several."""
     if 8 * len(repeats) > len(starts):
-        return narrowed(np.add.reduceat(has_label, starts, dtype=np.int64))
-    label_counts: Words = has_label[starts].view(np.uint8)
+        return narrowed(np.add.reduceat(amounts.astype(np.int64), starts))
+    sums = amounts[starts]
     if len(repeats):
         between = np.stack([starts[repeats], ends[repeats]], axis=1).ravel()
-        several = narrowed(
-            np.add.reduceat(np.append(has_label, False), between, dtype=np.int64)[::2]
-        )
-        label_counts = label_counts.astype(several.dtype, copy=False)
-        label_counts[repeats] = several
-    return label_counts
+        several = narrowed(np.add.reduceat(np.append(amounts.astype(np.int64), 0), between)[::2])
+        sums = sums.astype(np.promote_types(sums.dtype, several.dtype), copy=False)
+        sums[repeats] = several
+    return sums
 
 
 def write_table(rule: Rule, table: Table, out: Writer) -> None:

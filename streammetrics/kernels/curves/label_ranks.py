@@ -87,9 +87,11 @@ class LabelRanks:
             pairs = tied & ~self._bits & _later_bits(self._bits, distance)
             ties += int(np.bitwise_count(pairs).sum(dtype=np.int64))
             tied = tied & _later_bits(same, distance)
-        indices = np.flatnonzero(np.unpackbits(tied.view(np.uint8), bitorder="little"))
-        if not len(indices):
+        used = np.flatnonzero(tied)  # few words
+        if not len(used):
             return ties
+        bits = np.flatnonzero(np.unpackbits(tied[used].view(np.uint8), bitorder="little"))
+        indices = (used[bits >> _WORD] << _WORD) + (bits & 63)
         # These keys begin ties of more than _NEAR keys, or are in one; each tie once:
         new = (words[indices[1:]] ^ words[indices[:-1]]) > label_bit
         begins = indices[np.concatenate([[True], new])]

@@ -15,6 +15,7 @@ from streammetrics import ExactAUC, MulticlassAUC
 from streammetrics.core.multiset.bag import BagColumn
 from streammetrics.core.multiset.bag_keys import _entries
 from streammetrics.core.multiset.bag_layout import Rule, layout_for
+from streammetrics.core.multiset.bag_table import _sums
 from streammetrics.core.parts.score_bits import integers_of, scores_of
 from tests.core.multiset.bags import (
     RULES,
@@ -177,3 +178,21 @@ def test_entries_of_a_table_are_what_each_label_counts_row_by_row(labels: int) -
                 rows, of_rows, amounts = _entries(counts, (labels - 1).bit_length())
                 every = np.arange(n)[rows].tolist()
                 assert [*zip(every, of_rows.tolist(), amounts.tolist(), strict=True)] == expected
+
+
+def test_sums_of_spans_are_those_of_each_span() -> None:
+    """Of few spans with several amounts, of many, and of none; amounts of one byte or eight."""
+    rng = np.random.default_rng(6)
+    for n in (1, 2, 300):
+        for most in (1, 255, 1 << 60):  # the sum of two bytes needs more than one
+            amounts = rng.integers(0, most, n, np.uint64, endpoint=True)
+            for share in (0.0, 0.02, 0.5, 1.0):  # of the amounts that begin no span
+                starts = np.flatnonzero(np.append(True, rng.random(n - 1) >= share))
+                if most == 1 << 60 and n > 2 and len(starts) == 1:
+                    continue  # no state holds 2**63 rows
+                ends = np.append(starts[1:], n)
+                repeats = np.flatnonzero(ends - starts > 1)
+                given = amounts.astype(np.min_scalar_type(most))
+                sums = _sums(given, starts, ends, repeats).tolist()
+                whole = given.tolist()
+                assert sums == [sum(whole[a:b]) for a, b in zip(starts, ends, strict=True)]

@@ -35,7 +35,8 @@ def test_ties_of_every_size_are_counted(
 ) -> None:
     monkeypatch.setattr(label_ranks, "_CHUNK", 64)
     sizes = list(product(range(13), repeat=2))  # negatives and positives of each score
-    for order in (sizes, sizes[::-1], [(0, 70), (70, 1), (1, 0), (9, 200), (1, 1)]):
+    far = [(1, 0)] * 130 + [(9, 9)] + [(0, 1)] * 200 + [(5, 40), (1, 0)]  # words without a tie
+    for order in (sizes, sizes[::-1], [(0, 70), (70, 1), (1, 0), (9, 200), (1, 1)], far):
         keys = [key for i, (n, p) in enumerate(order) for key in [2 * i] * n + [2 * i + 1] * p]
         words, start = np.array(keys, kind), 0
         for i, (n, p) in enumerate(order):  # so that ties lie across words and chunks in all ways
