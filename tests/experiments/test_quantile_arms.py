@@ -294,8 +294,8 @@ def returning(seed: int) -> Iterator[tuple[Accumulator, Accumulator]]:
 def test_at_most_one_stream_in_twenty_of_independent_rows_ever_misses(
     p: str, decimals: int
 ) -> None:
-    missed = sum(ever_missed(p, independent(seed, decimals), 0.5) for seed in range(60))
-    assert missed <= 3 + 3 * math.sqrt(60 * 0.05 * 0.95)
+    missed = sum(ever_missed(p, independent(seed, decimals), 0.5) for seed in range(30))
+    assert missed <= 1.5 + 3 * math.sqrt(30 * 0.05 * 0.95)
 
 
 @pytest.mark.slow
