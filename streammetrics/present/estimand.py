@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -176,7 +176,7 @@ def estimand_of(result: object, view: object = None) -> Estimand:
     """
     text, whole = view_of(result, view), []
     while text.rest:
-        part = replace(text, rest="").figure(result)
+        part = text._replace(rest="").figure(result)
         if part is None:
             raise text.unknown(result)
         whole.append(declaration(result, text.name))
