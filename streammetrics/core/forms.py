@@ -7,7 +7,6 @@ counts cells. Who does so asks the metric, and knows no class of metrics.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -19,8 +18,7 @@ DriftOf: TypeAlias = Literal["", "values", "scores"]
 Kinds: TypeAlias = NDArray[np.integer[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreForm:
+class ScoreForm(NamedTuple):
     """How the scores of rows are counted.
 
     on_grid: the metric that counts the same rows in buckets, with settings of the same names.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
@@ -102,7 +102,7 @@ class FScore(Estimator[R]):
                 np.where(shares.n > 0, f1, end)
                 for f1, end in zip(ends, (shares.lower, shares.upper), strict=True)
             )
-        return replace(shares, lower=lower, upper=upper, methods=["mapped"] * len(n))
+        return shares._replace(lower=lower, upper=upper, methods=["mapped"] * len(n))
 
     def least_cell(self, result: R, arguments: Arguments) -> int | None:
         """The true positives, or the errors."""

@@ -34,8 +34,7 @@ Kind = Literal["rate", "cells", "area", "mean", "quantile"]
 Replicates: TypeAlias = tuple[float | None, ...]  # without each group; None: a group without units
 
 
-@dataclass(frozen=True, slots=True)
-class Behind:
+class Behind(NamedTuple):
     """The share of rows from whose interval that of a view follows, as a quantile's does. view: the
     share of the rows up to the view's value, as a view; below: that of the rows below it. bounds:
     of the view, from those of the share. method: its name."""

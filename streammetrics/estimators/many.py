@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +23,7 @@ FLOATS: Final = 1 << 53  # below it, counts are floats
 _NONE: Final = Interval(math.nan, -math.inf, math.inf, formula=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ManyRequest:
+class ManyRequest(NamedTuple):
     """A request for the intervals of one view of many results, by the best method of the view.
 
     view: its text; arguments: those in its brackets. values: of the view, [k]. level: in (0, 1).
@@ -70,11 +68,10 @@ class ManyRequest:
         for i in np.flatnonzero(~usual).tolist():
             why = whys[i] if whys else ""
             reasons[i] = why or _why_not(self.values[i], variances[i], n[i], units)
-        return replace(intervals, n=np.array(n, np.int64), methods=[method] * k, reasons=reasons)
+        return intervals._replace(n=np.array(n, np.int64), methods=[method] * k, reasons=reasons)
 
 
-@dataclass(frozen=True, slots=True)
-class Intervals:
+class Intervals(NamedTuple):
     """The intervals of many results: lower, upper and n are columns [k]; both bounds are infinite
     where there is none. methods: of each. reasons: why there is none, or why it is doubtful."""
 
@@ -115,7 +112,7 @@ class Intervals:
         methods, reasons = [""] * len(whys), list(whys)
         for row, method, why in zip(rows, self.methods, self.reasons, strict=True):
             methods[row], reasons[row] = method, why
-        return replace(empty, methods=methods, reasons=reasons)
+        return empty._replace(methods=methods, reasons=reasons)
 
     def clipped(self, least: Floats | float, most: Floats | float) -> Intervals:
         """Without the values that the view cannot have; those that are undefined as they are."""
@@ -123,7 +120,7 @@ class Intervals:
         lower = np.minimum(np.maximum(self.lower, least), most)
         upper = np.maximum(np.minimum(self.upper, most), least)
         bounds = np.where(undefined, self.lower, lower), np.where(undefined, self.upper, upper)
-        return replace(self, lower=bounds[0], upper=bounds[1])
+        return self._replace(lower=bounds[0], upper=bounds[1])
 
 
 def undefined_columns(k: int) -> Intervals:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from streammetrics.core.bounded import Bounded
@@ -45,8 +45,7 @@ class Lacking(NamedTuple):
     formula: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class IntervalRequest:
+class IntervalRequest(NamedTuple):
     """A request for an interval of a view, for independent rows.
 
     view: its text; arguments: those in its brackets. value: of the view. level: in (0, 1). method:

@@ -10,7 +10,6 @@ import csv
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from io import StringIO
 from typing import Final
@@ -145,7 +144,7 @@ def document_of(
     if any(reasons):
         titles = (*titles, "reason")
         lines = [(*line, reason) for line, reason in zip(lines, reasons, strict=True)]
-    return replace(table, titles=titles, lines=tuple(lines), notes=notes)
+    return table._replace(titles=titles, lines=tuple(lines), notes=notes)
 
 
 def _as_typed(cell: str, typed: Mapping[str, str]) -> str:

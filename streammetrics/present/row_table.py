@@ -11,11 +11,10 @@ import math
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence, Sized
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from textwrap import wrap
-from typing import Final, Protocol, TypeGuard
+from typing import Final, NamedTuple, Protocol, TypeGuard
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.present.texts import (
@@ -78,8 +77,7 @@ def _has_table(result: object) -> TypeGuard[HasTable]:
     return hasattr(type(result), "_table")
 
 
-@dataclass(frozen=True, slots=True)
-class RowTable:
+class RowTable(NamedTuple):
     """The texts of a result. about: its counts and texts. notes: why values or intervals are
     undefined, and sentences. more: whether some lines are left out, between the first and the last;
     a line `...` is there. left: the columns of names, at the left. Empty columns are left out.

@@ -8,7 +8,7 @@ this cannot read has `value_rows` alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
@@ -261,7 +261,7 @@ def _intervals_of_view(group: _Group, view: _View, level: float) -> Intervals:
         (f"{note}; {why}" if why else note) if has else why
         for why, has in zip(columns.reasons, defined, strict=True)
     ]
-    return replace(columns, reasons=reasons)
+    return columns._replace(reasons=reasons)
 
 
 def _own_reason(result: object) -> str:

@@ -18,7 +18,6 @@ import dataclasses
 import math
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import islice
 from typing import Final, NamedTuple, Protocol, TypeGuard, cast
@@ -280,8 +279,7 @@ _FORM: Final = re.compile(r"([a-z]\w*)(?:\(([^()]*)\)|\[([^\[\]]*)\])?(?:\.(.+))
 _MOST: Final = 1000  # characters of a view
 
 
-@dataclass(frozen=True, slots=True)
-class ViewText:
+class ViewText(NamedTuple):
     """The text of a view, parsed. text: without spaces. arguments: in brackets, None without
     brackets. rest: after the first dot, a view of the value before it, or "".
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -178,7 +178,7 @@ class AttributedRows(Shown):
     def _table(self, most: int) -> RowTable:
         table = table_of_columns(type(self).__name__, self._columns(LEVEL), most)
         about = f"{table.about}, new exposures {len(self.exposures):,}"
-        return replace(table, about=f"{about}, dropped {self.other_exposures:,}")
+        return table._replace(about=f"{about}, dropped {self.other_exposures:,}")
 
 
 def listed(column: NDArray[np.generic] | DictionaryColumn) -> list[object]:

@@ -111,7 +111,7 @@ class HasIntervals(Shown):
         if estimand.view.reason is not None:
             whys = [reason_of(result, view) or result._no_interval() for result in results]
         if type(estimand.estimator).interval is Estimator.interval:
-            return replace(undefined_columns(len(results)), reasons=whys)
+            return undefined_columns(len(results))._replace(reasons=whys)
         unrefused = [*map(operator.not_, whys)]
         rows: list[object] = [*compress(results, unrefused)]
         if hasattr(cls, "_at_value"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -208,4 +208,4 @@ class ClosedRows(Shown):
     def _table(self, most: int) -> RowTable:
         table = table_of_columns(type(self).__name__, self._columns(LEVEL), most)
         about = f"{table.about}, conflicts {self.conflicts:,}, outcomes {len(self.outcomes):,}"
-        return replace(table, about=about)
+        return table._replace(about=about)

@@ -11,9 +11,8 @@ area is the midpoint.
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass
 from itertools import product
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +35,7 @@ _INT64: Final = (1 << 63) - 1
 _SURE: Final = 2.0**62  # a product of floats below this is below 2**63
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(NamedTuple):
     """Pairs of a positive and a negative, won and tied, and the rows of each class."""
 
     wins: int
@@ -103,7 +101,7 @@ def pairs_of_tables(
         table = np.zeros((2, len(used)), np.int64)
         table[0, column[: sizes[2 * i]]] = n[n_cells]
         table[1, column[sizes[2 * i] :]] = p[p_cells]
-        values[i] = astuple(pairs(*table))
+        values[i] = pairs(*table)
     return values
 
 
@@ -198,8 +196,7 @@ def improvement(measured: ExactArea, base: ExactArea) -> tuple[float, float, flo
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Improvement:
+class _Improvement(NamedTuple):
     """RelaImpr as a rational number; `base` is not 1/2."""
 
     measured: FractionMean

@@ -20,9 +20,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +37,7 @@ Floats = NDArray[np.float64]
 _NEAR: Final = 2.0**-44
 
 
-@dataclass(frozen=True)
-class Aim:
+class Aim(NamedTuple):
     """What is sought: of two points, the one with the greater `merit` is better.
 
     near: merit / scale from TPR and FPR, to a few units in the last place. merit: an exact number,
@@ -73,8 +71,7 @@ class Aim:
         return nearest, low, high
 
 
-@dataclass(frozen=True)
-class Least:
+class Least(NamedTuple):
     """What is required of a point: a least recall, and a least precision. Only a point with a
     row that is predicted positive has a precision."""
 
@@ -102,8 +99,7 @@ def _precise(tp: Ints, fp: Ints, least: Fraction) -> NDArray[np.bool_]:
     return precise
 
 
-@dataclass(frozen=True)
-class Best:
+class Best(NamedTuple):
     """The best merit among points, and the points that have it.
 
     figure: value, low and high. at: intp [m], ascending indices into `tp` and `fp` of the steps.
@@ -113,8 +109,7 @@ class Best:
     at: NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class Criterion:
+class Criterion(NamedTuple):
     """What a threshold is chosen by. aim: its aim for some steps, None where it is undefined, and
     for a number, None for the default. argument: of `ScoreCurve.best`, which is that number."""
 
@@ -227,8 +222,7 @@ def best(steps: Steps, aim: Aim, least: Least = _NONE, *, bounded: bool) -> Best
     return Best((value, low, high) if bounded else (value, value, value), indices)
 
 
-@dataclass(frozen=True)
-class Budget:
+class Budget(NamedTuple):
     """The rows predicted positive within a budget. at: index into `tp` and `fp` of the steps. left:
     how many more rows would fit; they are fewer than those of the next step."""
 
@@ -371,8 +365,7 @@ def _root(value: Fraction) -> float:
     return quotient_by_root(numerator, numerator * denominator) if numerator else 0.0
 
 
-@dataclass(frozen=True)
-class _Cut:
+class _Cut(NamedTuple):
     """The positives above a cut, with bounds, and the step that the cut falls into."""
 
     value: Fraction

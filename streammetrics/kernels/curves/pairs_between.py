@@ -9,8 +9,7 @@ the large run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +47,7 @@ class RankedRun:
             _add_pairs(self, newer.slice(i, i + _PIECE), sums)
 
 
-@dataclass(frozen=True, slots=True)
-class LabelPairs:
+class LabelPairs(NamedTuple):
     """The sums that `core.multiset.tiers` keeps for areas: of each group the pairs won or tied, the
     pairs tied, positives and negatives; int64 [4, groups].
 

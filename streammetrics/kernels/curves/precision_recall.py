@@ -23,9 +23,8 @@ in its box is least with the negatives first and greatest with the positives fir
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,8 +174,7 @@ def trapezoids(curves: ManySteps, *, bounded: bool) -> FigureColumns:
     return _figures(curves, bounded, _trapezoid_sums)
 
 
-@dataclass(frozen=True, slots=True)
-class _Boxes:
+class _Boxes(NamedTuple):
     """T₀, T₁, F₀, F₁ and p of the steps that have a positive, of one curve after another. sizes: of
     each the number of these, at least 1."""
 
@@ -198,8 +196,7 @@ class _Boxes:
         return is_zero
 
 
-@dataclass(frozen=True, slots=True)
-class _Sums:
+class _Sums(NamedTuple):
     """An area and its bounds, times the positives, of each curve [c]. exact: where the bounds are
     the area."""
 

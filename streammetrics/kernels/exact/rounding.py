@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,8 +142,7 @@ def rounded(value: Rational, rounding: Rounding = ratio) -> float:
     return rounding(*value.fraction())
 
 
-@dataclass(frozen=True, slots=True)
-class FractionMean:
+class FractionMean(NamedTuple):
     """Σ numerator / denominator / total.
 
     sums: by denominator, the numerator, of either sign. total: of the weights; 0 if the mean is
@@ -195,8 +193,7 @@ def mean_of(terms: Iterable[tuple[Fraction, int]]) -> FractionMean:
     return FractionMean(sums, total)
 
 
-@dataclass(frozen=True, slots=True)
-class ExactArea:
+class ExactArea(NamedTuple):
     """An area, or a mean of areas, and its certain bounds; all without rounding.
 
     bounded: the bounds may differ from the value, since only the buckets of scores are known.

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from statistics import NormalDist
 from typing import Final
 
 # The remainder of Stirling's formula, and functions based on it: ln B(a, b), and deviances.
@@ -246,7 +245,6 @@ def last_inside(inside: float, outside: float, holds: Callable[[float], bool]) -
             outside = middle
 
 
-_NORMAL: Final = NormalDist()
 _ROOT_HALF: Final = math.sqrt(0.5)
 STEPS: Final = 200  # of root finding; six are usual
 NEAR_NORMAL: Final = 4096.0  # df from which on t is computed as a transformed normal
@@ -271,7 +269,9 @@ def normal_isf(p: float) -> float:
     """
     if not 0 < p < 1:
         return math.inf if p == 0 else -math.inf if p == 1 else math.nan
-    return -_NORMAL.inv_cdf(p)
+    from statistics import NormalDist  # which loads `random`, and counting needs neither
+
+    return -NormalDist().inv_cdf(p)
 
 
 def t_sf(t: float, df: float) -> float:
