@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -246,6 +245,7 @@ class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
     record_iterator: Iterator[ConsumerRecord] | None
     _next_inline_exception: Exception | None
     _rest: RecordRun | None = None  # of the last run
+    _ahead: Iterator[RecordRun] = iter(())  # the runs after it, and the error after them
 
     def take(self, n: int) -> Runs:
         """The next runs, of `n` records at most. An error is raised after the records before it."""
@@ -255,14 +255,16 @@ class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
         try:
             if rest is not None:
                 self._add(runs, rest, n)
-            is_more = True
-            while len(runs) < n and is_more:
-                is_more = False
-                for run in self._next_runs(n - len(runs)):
-                    is_more = True
-                    early = bisect_left(run.offsets, self.fetch_offset)
-                    if early < len(run):
-                        self._add(runs, run.part(early, len(run)) if early else run, n)
+            while len(runs) < n:
+                run = next(self._ahead, None)
+                if run is None:
+                    self._ahead = self._next_runs(n - len(runs))
+                    run = next(self._ahead, None)
+                if run is None:
+                    break
+                run = run.since(self.fetch_offset)
+                if len(run):
+                    self._add(runs, run, n)
         except Exception as error:
             if not runs:
                 raise

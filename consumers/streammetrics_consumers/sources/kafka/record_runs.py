@@ -64,6 +64,20 @@ class RecordRun:
         """The number of records."""
         return len(self.offsets)
 
+    def since(self, offset: int) -> RecordRun:
+        """The records with this offset or a later one: a broker sends whole batches."""
+        if min(self.offsets) >= offset:
+            return self
+        later = [i for i, other in enumerate(self.offsets) if other >= offset]
+        return RecordRun(
+            [self.offsets[i] for i in later],
+            [self.timestamps_ms[i] for i in later],
+            [self.keys[i] for i in later],
+            [self.values[i] for i in later],
+            {place: self.headers[i] for place, i in enumerate(later) if i in self.headers},
+            self.left_out,
+        )
+
     def part(self, first: int, last: int) -> RecordRun:
         """The records `first` to `last` (not included)."""
         here = slice(first, last)

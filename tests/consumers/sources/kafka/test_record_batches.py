@@ -175,8 +175,10 @@ def test_a_fetch_gives_the_clients_records_and_positions_however_many_are_taken(
     assert taken[0] == taken[1]
 
 
-def test_nothing_is_read_after_a_record_that_is_no_record() -> None:
-    whole = [bytearray(packed([(1, None, b"v", [])], BASE + i)) for i in range(3)]
+@pytest.mark.parametrize("n", [1, 3])
+def test_nothing_is_read_after_a_record_that_is_no_record(n: int) -> None:
+    good = (1, None, b"v", list[tuple[str, bytes]]())
+    whole = [bytearray(packed([good] * n, BASE + n * i)) for i in range(3)]
     whole[1][-3] = 4  # a value of two bytes, of which one is there
     taken = []
     for kind in (PartitionRecords, Fetcher.PartitionRecords):
@@ -184,14 +186,16 @@ def test_nothing_is_read_after_a_record_that_is_no_record() -> None:
         if kind is PartitionRecords:
             batches = Batches(batches, ("t", 0), BASE, BatchLimits(1 << 24), False)
         part, steps = kind(BASE, TopicPartition("t", 0), batches, check_crcs=False), []
-        for _ in range(4):
+        for _ in range(8):
             try:
                 steps.append((len(part.take(1)), part.next_fetch_offset))
             except CorruptRecordError:
                 steps.append(("corrupt", part.next_fetch_offset))
         taken.append(steps)
     assert taken[0] == taken[1]
-    assert taken[0] == [(1, BASE + 1), ("corrupt", BASE + 1), (0, BASE + 1), (0, BASE + 1)]
+    end = BASE + 2 * n - 1
+    last = [(1, end), ("corrupt", end), (0, end), (0, end)]
+    assert taken[0][2 * n - 2 : 2 * n + 2] == last
 
 
 def test_headers_that_are_not_there_and_bytes_too_many_are_the_clients_errors() -> None:
