@@ -136,7 +136,8 @@ def test_a_server_keeps_no_more_than_it_may_and_says_how_much_it_uses(many: Path
         assert found["streammetrics_cache_limit_bytes"] == wanted
     (small, large), (little, much) = sizes.values(), resident.values()
     assert small <= limit < large
-    assert much - little > (large - small) / 2  # what is removed is given back
+    # What is removed is given back. Keys that states share are counted for each of them.
+    assert much - little > (large - small) / 4
 
 
 @pytest.mark.slow
