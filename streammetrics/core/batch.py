@@ -87,7 +87,7 @@ class Batch:
 
     def pieces(self, slots: S, size: int = _PIECE) -> Iterator[tuple[Batch, S]]:
         """The same rows in pieces of this size, by default so short that the temporaries of each
-        stay in the cache; all columns must be arrays."""
+        stay in the cache; none of no rows. All columns must be arrays."""
         if 0 < self.n <= size:
             yield self, slots
             return

@@ -171,3 +171,13 @@ def test_lists_of_several_batches_are_buffered_end_to_end() -> None:
     lists = buffer.take_all().as_lists("lists")
     assert lists.sizes.tolist() == [2, 0, 0, 0, 3, 1]
     assert lists.values.tolist() == [0, 1, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 8])
+def test_pieces_have_the_rows_in_order_and_none_of_them_is_empty(n: int) -> None:
+    slots = np.arange(n)[::-1]
+    pieces = list(Batch(n, {"a": np.arange(n)}).pieces(slots, 4))
+    assert all(0 < piece.n <= 4 and len(part) == piece.n for piece, part in pieces)
+    rows = [i for piece, _ in pieces for i in np.asarray(piece.columns["a"]).tolist()]
+    assert rows == [*range(n)]
+    assert [i for _, part in pieces for i in part.tolist()] == slots.tolist()

@@ -253,12 +253,12 @@ def test_batches_that_share_a_large_dictionary_are_counted_by_a_dict_of_their_ke
     state, rows = PerKey(Ratio(), max_keys=most), Totals()
     for step in range(24):
         first, last = [(0, 1), (0, 1), (1, 2), (0, 1), (0, 3)][step % 5]
-        some = rng.integers(ends[first], ends[last], 7 + 9 * step)  # of these alone
-        codes = rng.choice(some, 9_000)
-        given = as_codes_of_one(pool, codes)
+        step_codes = rng.integers(ends[first], ends[last], 7 + 9 * step)  # of these alone
+        codes = rng.choice(step_codes, 9_000)
+        keys = as_codes_of_one(pool, codes)
         if step % 4 == 1:  # another dictionary of as many values
-            given = as_codes_of_one(pool[::-1], len(pool) - 1 - codes)
-        state.update(given, numerators=np.ones(9_000))
+            keys = as_codes_of_one(pool[::-1], len(pool) - 1 - codes)
+        state.update(keys, numerators=np.ones(9_000))
         rows.update(as_in_bytes(pool[code]) for code in codes.tolist())
         if step % 4 == 3:
             state.update([*range(5_000, 5_040)], numerators=np.ones(40))

@@ -192,7 +192,7 @@ def test_sums_of_spans_are_those_of_each_span() -> None:
                     continue  # no state holds 2**63 rows
                 ends = np.append(starts[1:], n)
                 repeats = np.flatnonzero(ends - starts > 1)
-                given = amounts.astype(np.min_scalar_type(most))
-                sums = _sums(given, starts, ends, repeats).tolist()
-                whole = given.tolist()
+                narrow = amounts.astype(np.min_scalar_type(most))
+                sums = _sums(narrow, starts, ends, repeats).tolist()
+                whole = narrow.tolist()
                 assert sums == [sum(whole[a:b]) for a, b in zip(starts, ends, strict=True)]

@@ -271,13 +271,13 @@ def test_few_texts_are_read_as_stored_with_the_same_events_and_refusals(
             monkeypatch.setattr(parquet_file, name, value)
         decoder, rows = Decoder(SMALL), list[tuple[object, ...]]()
         for chunk in chunks(path, 3):
-            found = decoder.decode(chunk)
-            variants = found.keys["variant"]
+            events = decoder.decode(chunk)
+            variants = events.keys["variant"]
             names = [variants.values[code] for code in variants.codes.tolist()]
-            times = found.times_ms.tolist()
-            offsets = [chunk.offsets[i] for i in found.at.tolist()]
-            rows += zip(offsets, times, names, phases(found), strict=True)
-            rows += [(entry.offset, entry) for entry in found.refused]
+            times = events.times_ms.tolist()
+            offsets = [chunk.offsets[i] for i in events.at.tolist()]
+            rows += zip(offsets, times, names, phases(events), strict=True)
+            rows += [(entry.offset, entry) for entry in events.refused]
             rows += zip(chunk.offsets, chunk.values, strict=True)
         return sorted(rows, key=repr)
 

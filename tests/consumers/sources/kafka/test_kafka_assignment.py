@@ -46,10 +46,10 @@ def test_with_cooperative_assignment_only_what_moves_is_let_go(
                 assert first.numbers | second.numbers == {0, 1, 2, 3}
                 stayed |= first.numbers
                 produce(kafka, name, [Record(b"more", n) for n in range(4)])
-                found = read(one, lambda chunks: len(chunks) == 2)
-            assert {chunk.partition.number for chunk in found} == stayed
+                later = read(one, lambda chunks: len(chunks) == 2)
+            assert {chunk.partition.number for chunk in later} == stayed
         # Those that stayed were never let go, and were read on from where they stood.
-        assert [(chunk.start, chunk.end) for chunk in found] == [(1, 2)] * 2
+        assert [(chunk.start, chunk.end) for chunk in later] == [(1, 2)] * 2
         released = [n for what, numbers in first.heard if what != "assigned" for n in numbers]
         assert sorted(released) == sorted({0, 1, 2, 3} - stayed)
         first.heads = dict.fromkeys(range(4), 1)

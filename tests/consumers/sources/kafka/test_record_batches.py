@@ -63,8 +63,8 @@ def read(data: bytes, kind: type[DefaultRecordBatch]) -> Iterator[tuple[object, 
     batch.__class__ = kind
     for record in batch:
         assert record.validate_crc()
-        found = record.checksum if kind is RecordBatch else RecordRun.collected([record])
-        for run in [found] if isinstance(found, RecordRun) else runs_of([found]):
+        records = record.checksum if kind is RecordBatch else RecordRun.collected([record])
+        for run in [records] if isinstance(records, RecordRun) else runs_of([records]):
             yield from rows(run)
 
 
@@ -151,7 +151,7 @@ def test_a_fetch_gives_the_clients_records_and_positions_however_many_are_taken(
         data = whole[place % len(whole)]
         data[61 + place % (len(data) - 61)] ^= change
     data = bytearray(b"".join(whole))
-    taken = []
+    fetches = []
     patched = pytest.MonkeyPatch()
     patched.setattr(record_batches, "TOGETHER_BYTES", together)
     for kind in (PartitionRecords, Fetcher.PartitionRecords):
@@ -170,9 +170,9 @@ def test_a_fetch_gives_the_clients_records_and_positions_however_many_are_taken(
             position = None if "corrupt" in steps else part.next_fetch_offset  # of no use then
             steps.append((len(got), position, bool(part)))
             steps += [row for run in runs for row in rows(run)]
-        taken.append(steps)
+        fetches.append(steps)
     patched.undo()
-    assert taken[0] == taken[1]
+    assert fetches[0] == fetches[1]
 
 
 @pytest.mark.parametrize("n", [1, 3])
@@ -180,7 +180,7 @@ def test_nothing_is_read_after_a_record_that_is_no_record(n: int) -> None:
     good = (1, None, b"v", list[tuple[str, bytes]]())
     whole = [bytearray(packed([good] * n, BASE + n * i)) for i in range(3)]
     whole[1][-3] = 4  # a value of two bytes, of which one is there
-    taken = []
+    fetches = []
     for kind in (PartitionRecords, Fetcher.PartitionRecords):
         batches = MemoryRecords(b"".join(whole))
         if kind is PartitionRecords:
@@ -191,11 +191,11 @@ def test_nothing_is_read_after_a_record_that_is_no_record(n: int) -> None:
                 steps.append((len(part.take(1)), part.next_fetch_offset))
             except CorruptRecordError:
                 steps.append(("corrupt", part.next_fetch_offset))
-        taken.append(steps)
-    assert taken[0] == taken[1]
+        fetches.append(steps)
+    assert fetches[0] == fetches[1]
     end = BASE + 2 * n - 1
     last = [(1, end), ("corrupt", end), (0, end), (0, end)]
-    assert taken[0][2 * n - 2 : 2 * n + 2] == last
+    assert fetches[0][2 * n - 2 : 2 * n + 2] == last
 
 
 def test_headers_that_are_not_there_and_bytes_too_many_are_the_clients_errors() -> None:
