@@ -26,6 +26,11 @@ def tries(usual: int, deep: int) -> int:
     return deep if DEEP else usual
 
 
+def first_of_each_class(cases: Sequence[Case[Any]]) -> list[Case[Any]]:
+    """What holds of all cases is tried at length on these, and briefly on the others."""
+    return [*{type(case.empty): case for case in reversed(cases)}.values()]
+
+
 def further_are_slow(*values: Any, fast: int = 1) -> Iterator[Any]:
     """Values of a parameter; `make check` has the first `fast` of them."""
     for number, value in enumerate(values):

@@ -269,7 +269,7 @@ class MapColumn(Column):
         new = type(self)(child, self.width, self.max_keys)
         ordered = [self._ordered_slots(slot) for slot in range(self.width)]
         new.index, new.names = [keys for keys, _ in ordered], [names for _, names in ordered]
-        new.other, new.ceiling = self.other, self.ceiling
+        new.other, new.ceiling = self.other.copy(), self.ceiling.copy()
         new.n_children = self.n_children
         return new
 

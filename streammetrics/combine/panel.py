@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -111,9 +112,13 @@ class Results(Shown, Mapping[K, R]):
 
     def _parts(self) -> Iterator[tuple[Part, object]]:
         """Each result with its place: by name, unless a subclass has keys or windows."""
-        yield from (
-            (Part(str(name), name=str(name)), result) for name, result in self.results.items()
-        )
+        for name, result in self.results.items():
+            yield _named_part(str(name)), result
+
+
+@lru_cache
+def _named_part(name: str) -> Part:
+    return Part(name, name=name)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

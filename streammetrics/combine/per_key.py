@@ -17,7 +17,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.buffer import SMALL
 from streammetrics.core.checks import check_choice, check_number
-from streammetrics.core.conversion import among, instance
+from streammetrics.core.conversion import among, flag, instance
 from streammetrics.core.errors import InputError, SettingsError, shown, unknown_key
 from streammetrics.core.ids.found_keys import found_keys
 from streammetrics.core.ids.key_forms import keys_among, place_of_key, stored_key
@@ -290,11 +290,13 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         *,
         keys: Iterable[KeyLike] | None = None,
         key_of: Callable[[Key], Key] | None = None,
+        copy: bool = True,
     ) -> PerKey:
         """The PerKey of one metric, from a PerKey of a Panel.
 
         max_keys: another one, as in `limited`. keys: only the states of these, as in `chosen`.
-        key_of: gives the new key of each, as in `rekeyed`. All of it is one copy.
+        key_of: gives the new key of each, as in `rekeyed`. All of it is one copy. copy: False: the
+        state may share memory with this one. Read it before the next update, and change nothing.
         """
         if not isinstance(self.metric, Panel):
             raise SettingsError(
@@ -305,6 +307,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
             )
         if not among(name, self.metric.metrics):
             raise unknown_key(name, self.metric.metrics, "PerKey.project", "metrics")
+        is_copied = flag(copy, "PerKey.project(copy)")
         metric, states = self.metric.metrics[name], self._settled()
         most = self.max_keys if max_keys is None else _checked_max_keys(max_keys)
         empty = self._related((name, most), lambda: PerKey(metric, most))
@@ -314,7 +317,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         elif key_of is not None:
             of_one = view.take(SLOT_0).rekeyed(key_of, moves=True)
         else:
-            of_one = view.take(SLOT_0)
+            of_one = view.take(SLOT_0) if is_copied else view
         return empty._with_states(of_one, self._total_count)
 
     def _with_states(self, states: MapColumn, total: int) -> PerKey[R]:

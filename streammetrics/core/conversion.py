@@ -52,6 +52,8 @@ def whole(value: object) -> int | None:
     >>> whole(np.int64(3)), whole(3.0)
     (3, None)
     """
+    if type(value) is int:
+        return value
     if isinstance(value, (bool, np.bool_, np.timedelta64)) or not isinstance(value, SupportsIndex):
         return None
     try:

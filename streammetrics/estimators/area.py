@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 import numpy as np
 
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import Estimator, Linear, OverUsers, R
-from streammetrics.estimators.many import Intervals, ManyRequest
+from streammetrics.estimators.many import Intervals, ManyRequest, texts
 from streammetrics.estimators.request import WITHIN_BUCKETS, Arguments, IntervalRequest
 from streammetrics.kernels.inference.area_interval import (
     AreaEstimate,
+    PlacementColumns,
     Placements,
     area_bounds,
     many_area_bounds,
@@ -39,11 +40,13 @@ class Area(Estimator[R]):
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """DeLong's, on the logit scale, guarded where a class has few rows."""
         method, placements = request.choose("delong"), self.placements(result)
-        estimate = self._estimate(result)
+        hidden = 0.0 if self.exact(result) else placements.resolution
+        classes = float(placements.positives), float(placements.negatives)
+        estimate = AreaEstimate(placements.area, *placements.spread, classes, hidden)
         bounds = area_bounds(*estimate[:4], request.level, resolution=estimate.resolution)
         n, p = placements.negatives, placements.positives
         if not (n and p):
-            return request.none(_missing(placements), n=n + p)
+            return request.none(_missing(p, n), n=n + p)
         interval = Interval(
             estimate.area,
             bounds.lower,
@@ -65,36 +68,35 @@ class Area(Estimator[R]):
 
     def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
         """The same, side by side."""
-        estimates = [self._estimate(result) for result in results]
-        bounds = many_area_bounds(estimates, request.level)
+        if request.stacked is None:
+            placements = PlacementColumns([self.placements(result).row for result in results])
+            exact = np.array([*map(self.exact, results)], bool)
+        else:
+            stacked = cast("R", request.stacked)
+            placements = cast("PlacementColumns", self.placements(stacked))
+            exact = np.full(len(results), self.exact(stacked))
+        table = placements.table.copy()
+        table[5, exact] = 0.0
+        bounds = many_area_bounds(table, request.level)
         lower, upper = bounds.lower, bounds.upper
         if self.scaled is not None:
             ends = (self.scaled.times * end + self.scaled.plus for end in (lower, upper))
             lower, upper = ends if self.scaled.times > 0 else reversed([*ends])
-        k = len(results)
-        reasons = [""] * k
+        k, rows = len(results), placements.rows
+        reasons = texts("", k)
         for i in np.flatnonzero(bounds.guarded | bounds.widened).tolist():
             reasons[i] = _reason(bool(bounds.guarded[i]), bool(bounds.widened[i]))
-        n = np.empty(k, np.int64)
-        for i, placements in enumerate(map(self.placements, results)):
-            n[i] = placements.positives + placements.negatives
-            if not (placements.positives and placements.negatives):
-                reasons[i] = _missing(placements)
-        return Intervals(lower, upper, n, ["delong"] * k, reasons)
+        n = np.array([positives + negatives for positives, negatives, *_ in rows], np.int64)
+        for i in np.flatnonzero((table[3] == 0) | (table[4] == 0)).tolist():
+            reasons[i] = _missing(*rows[i][:2])
+        return Intervals(lower, upper, n, texts("delong", k), reasons)
 
     def over_users(self, result: R, arguments: Arguments) -> OverUsers:
         """The area, of a function of it."""
         return OverUsers(linear=self.scaled)
 
-    def _estimate(self, result: R) -> AreaEstimate:
-        placements = self.placements(result)
-        hidden = 0.0 if self.exact(result) else placements.resolution
-        classes = float(placements.positives), float(placements.negatives)
-        return AreaEstimate(placements.area, *placements.spread, classes, hidden)
 
-
-def _missing(placements: Placements) -> str:
-    n, p = placements.negatives, placements.positives
+def _missing(p: int, n: int) -> str:
     return f"no {'rows' if not n + p else 'negatives' if p else 'positives'}"
 
 

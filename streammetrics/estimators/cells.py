@@ -6,14 +6,20 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import Estimator, R
-from streammetrics.estimators.many import FLOATS, Intervals, ManyRequest, wilson_columns
+from streammetrics.estimators.many import (
+    FLOATS,
+    Intervals,
+    ManyRequest,
+    texts,
+    wilson_columns,
+)
 from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.kernels.inference.proportions import f_beta_variance
 from streammetrics.kernels.inference.t_interval import critical
@@ -90,19 +96,23 @@ class FScore(Estimator[R]):
         """The same, side by side of F1."""
         if self.weight(*request.arguments) != Fraction(1, 2) or request.is_bounded:
             return super().intervals(results, request)
-        hits = [self.hits(result) for result in results]
-        n = [tp + fp + fn for tp, fp, fn in hits]
-        if max(n, default=0) >= FLOATS:
-            return super().intervals(results, request)
-        successes = np.array([tp for tp, _, _ in hits], np.int64)
-        shares = wilson_columns(successes, np.array(n, np.int64), critical(request.level))
+        if request.stacked is None:
+            hits = [self.hits(result) for result in results]
+            if max(map(sum, hits), default=0) >= FLOATS:
+                return super().intervals(results, request)
+            tp, fp, fn = np.array(hits, np.int64).reshape(-1, 3).T
+        else:
+            tp, fp, fn = cast(
+                "tuple[NDArray[np.int64], ...]", self.hits(cast("R", request.stacked))
+            )
+        shares = wilson_columns(tp, tp + fp + fn, critical(request.level))
         with np.errstate(invalid="ignore"):
             ends = (f1_from_jaccard(end) for end in (shares.lower, shares.upper))
             lower, upper = (
                 np.where(shares.n > 0, f1, end)
                 for f1, end in zip(ends, (shares.lower, shares.upper), strict=True)
             )
-        return shares._replace(lower=lower, upper=upper, methods=["mapped"] * len(n))
+        return shares._replace(lower=lower, upper=upper, methods=texts("mapped", len(tp)))
 
     def least_cell(self, result: R, arguments: Arguments) -> int | None:
         """The true positives, or the errors."""

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from streammetrics.core.interval import Interval
+from streammetrics.core.parts.float_bits import Exact, fraction
 from streammetrics.estimators.estimator import Estimator, R, RowValues
 from streammetrics.estimators.many import Intervals, ManyRequest
 from streammetrics.estimators.request import Arguments, IntervalRequest, Lacking
@@ -33,9 +34,9 @@ class MomentSums(NamedTuple):
     counts."""
 
     n: int
-    total: Fraction | None
-    squares: Fraction
-    cubes: Fraction | None = None
+    total: Exact | None
+    squares: Exact
+    cubes: Exact | None = None
     rounded: int = 0
     limit: Fraction | None = None
     units: str = "rows"
@@ -86,12 +87,16 @@ class MeanOfValues(Estimator[R]):
 
     def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
         """The same, side by side where every result has the sums."""
-        sums = [self.sums(result, *request.arguments) for result in results]
-        moments = [entry for entry in sums if isinstance(entry, MomentSums)]
-        units = {entry.units for entry in moments}
-        if request.is_bounded or len(moments) < len(sums) or len(units) > 1:
+        n, variances, units = list[int](), list[float](), set[str]()
+        for result in results:  # sums are not kept: the garbage collector would visit them
+            sums = self.sums(result, *request.arguments)
+            if request.is_bounded or not isinstance(sums, MomentSums):
+                return super().intervals(results, request)
+            n.append(sums.n)
+            variances.append(sums.variance)
+            units.add(sums.units)
+        if len(units) > 1:
             return super().intervals(results, request)
-        n, variances = [entry.n for entry in moments], [entry.variance for entry in moments]
         df = [count - 1.0 for count in n]
         return request.spread(variances, n, df, "t", units=next(iter(units), "rows"))
 
@@ -100,16 +105,17 @@ class MeanOfValues(Estimator[R]):
         sums = self.sums(result, *arguments)
         if sums is None or isinstance(sums, Lacking) or sums.total is None or sums.cubes is None:
             return math.nan
+        total, squares, cubes = map(fraction, (sums.total, sums.squares, sums.cubes))
         if sums.rounded:
-            return skewness_number_of_rounded(sums.n, sums.total, sums.squares, sums.cubes)
-        return skewness_number_of_sums(sums.n, sums.total, sums.squares, sums.cubes)
+            return skewness_number_of_rounded(sums.n, total, squares, cubes)
+        return skewness_number_of_sums(sums.n, total, squares, cubes)
 
     def moments(self, result: R, arguments: Arguments) -> Moments | None:
         """Of values from 0 to a limit that is known by design."""
         sums = self.sums(result, *arguments)
         if sums is None or isinstance(sums, Lacking) or sums.total is None or sums.limit is None:
             return None
-        return Moments(sums.n, sums.total, sums.squares, sums.limit)
+        return Moments(sums.n, fraction(sums.total), fraction(sums.squares), sums.limit)
 
 
 class RatioSums(NamedTuple):
@@ -117,9 +123,9 @@ class RatioSums(NamedTuple):
     and of the squares of the second."""
 
     n: int
-    above: Fraction | int
-    below: Fraction | int
-    products: tuple[Fraction | int, Fraction | int, Fraction | int]
+    above: Exact
+    below: Exact
+    products: tuple[Exact, Exact, Exact]
 
 
 @dataclass(frozen=True)
@@ -143,11 +149,13 @@ class RatioOfSums(Estimator[R]):
 
     def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
         """The same, side by side where every result has the sums."""
-        sums = [self.sums(result, *request.arguments) for result in results]
-        ratios = [entry for entry in sums if entry is not None]
-        if request.is_bounded or len(ratios) < len(sums):
-            return super().intervals(results, request)
-        n, variances = [entry.n for entry in ratios], [ratio_variance(*entry) for entry in ratios]
+        n, variances = list[int](), list[float]()
+        for result in results:
+            sums = self.sums(result, *request.arguments)
+            if request.is_bounded or sums is None:
+                return super().intervals(results, request)
+            n.append(sums.n)
+            variances.append(ratio_variance(*sums))
         return request.spread(variances, n, [count - 1.0 for count in n], "t")
 
 

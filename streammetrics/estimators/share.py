@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import Estimator, R, RowValues
@@ -14,6 +16,8 @@ from streammetrics.estimators.many import FLOATS, Intervals, ManyRequest, wilson
 from streammetrics.estimators.request import Arguments, IntervalRequest, Lacking
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.t_interval import critical
+
+Ints: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,16 @@ class Share(Estimator[R]):
         counts = self.counts(result, *arguments)
         return math.nan if counts is None or isinstance(counts, Lacking) else ratio(*counts)
 
+    def estimates(self, stacked: R, *arguments: object) -> NDArray[np.float64]:
+        """`estimate` of many results; stacked: as in `ManyRequest`."""
+        successes, n = self._columns(stacked, *arguments)
+        shares: NDArray[np.float64] = np.full(len(n), np.nan)
+        np.divide(successes, n, out=shares, where=n != 0)
+        return shares
+
+    def _columns(self, stacked: R, *arguments: object) -> tuple[Ints, Ints]:
+        return cast("tuple[Ints, Ints]", self.counts(stacked, *arguments))
+
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """Wilson's, or by the delta method."""
         counts = self.counts(result, *request.arguments)
@@ -54,6 +68,9 @@ class Share(Estimator[R]):
 
         Counts that are no floats are rare, and are taken one by one.
         """
+        if request.stacked is not None and not request.is_bounded:
+            stacked = self._columns(cast("R", request.stacked), *request.arguments)
+            return wilson_columns(*stacked, critical(request.level))
         counts = [self.successes(result, request.arguments) for result in results]
         plain = [pair for pair in counts if pair is not None and pair[1] < FLOATS]
         if len(plain) < len(counts) or request.is_bounded:

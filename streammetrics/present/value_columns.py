@@ -7,17 +7,18 @@ this cannot read has `value_rows` alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import interval_of, taken_as_independent
-from streammetrics.estimators.many import Intervals
+from streammetrics.estimators.many import Intervals, ManyRequest, Texts, ViewCells, texts
+from streammetrics.present.estimand import estimand_of
 from streammetrics.present.value_rows import (
     FrameColumn,
     is_exact,
@@ -26,7 +27,7 @@ from streammetrics.present.value_rows import (
     why_undefined,
 )
 from streammetrics.present.view import declaration, declared_settings
-from streammetrics.present.view_columns import Uneven, view_cells
+from streammetrics.present.view_columns import Stacked, Uneven, stacked_of, view_cells
 from streammetrics.present.views import (
     HasParts,
     Part,
@@ -47,16 +48,23 @@ class _Group:
     positions: list[int] = field(default_factory=list)
 
     @cached_property
-    def own_reasons(self) -> list[str]:
-        """Why nothing is known of each result, or ""."""
-        return [_own_reason(result) for result in self.results]
+    def stacked(self) -> Stacked | None:
+        """All results as one, if their class has such."""
+        return stacked_of(self.results)
 
     @cached_property
-    def no_intervals(self) -> list[str]:
+    def own_reasons(self) -> Texts:
+        """Why nothing is known of each result, or ""."""
+        if not hasattr(self.kind, "reason"):
+            return texts("", len(self.results))
+        return np.array([*map(_own_reason, self.results)], object)
+
+    @cached_property
+    def no_intervals(self) -> Texts:
         """Why no view of each result has an interval for independent rows, or ""."""
         why_of = self.kind._no_interval  # type: ignore[attr-defined] # of one with columns
-        pairs = zip(self.own_reasons, self.results, strict=True)
-        return [why or why_of(result) for why, result in pairs]
+        pairs = zip(self.own_reasons.tolist(), self.results, strict=True)
+        return np.array([why or why_of(result) for why, result in pairs], object)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +72,7 @@ class _View:
     """One view of all results of a group."""
 
     name: str
-    cells: Sequence[float | Bounded]
-    values: NDArray[np.float64]
-    bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+    cells: ViewCells
     exact: bool
 
 
@@ -74,32 +80,54 @@ def columns_of_parts(result: object, level: float) -> dict[str, FrameColumn] | N
     """The columns of `to_frame` of a result with parts; None for one that is read row by row."""
     if not has_parts(result):
         return None
-    places: list[Part] = []
+    places: list[_Place] = []
     groups: dict[tuple[type, str], _Group] = {}
-    for position, (place, part) in enumerate(_leaves(result, Part(""))):
-        places.append(place)
-        group = groups.get((type(part), place.name))
-        if group is None:
-            if not _is_plain(type(part)):
-                return None
-            group = groups[type(part), place.name] = _Group(type(part), place.name)
-        group.results.append(part)
-        group.positions.append(position)
     try:
+        _add_leaves(result, "", _NOWHERE, groups, places)
         return _PartTable(places, list(groups.values()), level).columns()
     except Uneven:
         return None
 
 
-def _leaves(result: HasParts, outer: Part) -> Iterator[tuple[Part, object]]:
-    """The results without parts within one, and their places."""
+class _Place(NamedTuple):
+    """Of a part, as in `Part`; the parts of a panel are at one place."""
+
+    keys: tuple[object, ...] = ()
+    window: tuple[int, int] | None = None
+
+    @property
+    def key(self) -> object:
+        """The key, a tuple of the keys of nested ones, or None."""
+        return self.keys[0] if len(self.keys) == 1 else self.keys or None
+
+
+_NOWHERE: Final = _Place()
+
+
+def _add_leaves(
+    result: HasParts,
+    within: str,
+    outer: _Place,
+    groups: dict[tuple[type, str], _Group],
+    places: list[_Place],
+) -> None:
+    """Add the results without parts within one to their groups, and their places."""
     for part, inner in result._parts():
-        name = f"{outer.name}.{part.name}" if outer.name and part.name else outer.name or part.name
-        place = Part("", name, outer.keys + part.keys, outer.window or part.window)
-        if has_parts(inner):
-            yield from _leaves(inner, place)
-        else:
-            yield place, inner
+        name = f"{within}.{part.name}" if within and part.name else within or part.name
+        place = outer
+        if part.keys or part.window:
+            place = _Place(outer.keys + part.keys, outer.window or part.window)
+        group = groups.get((type(inner), name))
+        if group is None:
+            if has_parts(inner):
+                _add_leaves(inner, name, place, groups, places)
+                continue
+            if not _is_plain(type(inner)):
+                raise Uneven
+            group = groups[type(inner), name] = _Group(type(inner), name)
+        group.results.append(inner)
+        group.positions.append(len(places))
+        places.append(place)
 
 
 def _is_plain(kind: type) -> bool:
@@ -112,7 +140,7 @@ def _is_plain(kind: type) -> bool:
 class _PartTable:
     """The rows of all parts: part by part, and view by view within one."""
 
-    def __init__(self, places: Sequence[Part], groups: Sequence[_Group], level: float) -> None:
+    def __init__(self, places: Sequence[_Place], groups: Sequence[_Group], level: float) -> None:
         self.places, self.level = places, level
         self.views = [_views_of_group(group) for group in groups]
         self.groups = groups
@@ -131,32 +159,30 @@ class _PartTable:
         values = np.full((5, n), np.nan)  # value, exact_low, exact_high, ci_lower, ci_upper
         interval_rows, defined = np.zeros(n, np.int64), np.zeros(n, bool)
         inexact = np.zeros(n, bool)
-        counts: dict[str, NDArray[np.object_]] = {}
+        counts: dict[str, list[tuple[_Group, FrameColumn]]] = {}
         for group, views in zip(self.groups, self.views, strict=True):
             starts = self.starts[group.positions]
             group_counts = _counts_of_group(group)
-            for name, cells in group_counts.items():
-                if name not in counts:
-                    counts[name] = np.full(len(self.places), None)
-                counts[name][group.positions] = cells
+            for name, column in group_counts.items():
+                counts.setdefault(name, []).append((group, column))
             for place, view in enumerate(views):
                 rows = starts + place
                 names[rows] = Part(group.name).view_text(view.name) if group.name else view.name
-                values[0, rows] = view.values
-                low, high = view.bounds or (view.values, view.values)
-                values[1, rows], values[2, rows] = low, high
-                inexact[rows] = view.bounds is None and not view.exact
+                cells = view.cells
+                values[0, rows] = cells.values
+                values[1, rows], values[2, rows] = cells.bounds or (cells.values, cells.values)
+                inexact[rows] = cells.bounds is None and not view.exact
                 intervals = _intervals_of_view(group, view, self.level)
                 has = intervals.defined
                 values[3, rows] = np.where(has, intervals.lower, np.nan)
                 values[4, rows] = np.where(has, intervals.upper, np.nan)
                 interval_rows[rows], defined[rows] = intervals.n, has
-                methods[rows] = np.where(has, np.array(intervals.methods, object), "")
+                methods[rows] = np.where(has, intervals.methods, "")
                 reasons[rows] = _reasons_of_view(group, view, intervals, group_counts)
         missing = ~defined
         table = {
             "name": FrameColumn(names),
-            "key": self._part_column([_key(place) for place in self.places], "key"),
+            "key": self._part_column([place.key for place in self.places], "key"),
             "window_start_ms": self._window(0, "window_start_ms"),
             "window_end_ms": self._window(1, "window_end_ms"),
             "value": FrameColumn(values[0]),
@@ -169,13 +195,17 @@ class _PartTable:
             "ci_n": FrameColumn(interval_rows, missing),
             "reason": FrameColumn(reasons),
         }
-        for name, column in sorted(counts.items(), key=lambda item: _first(item[1])):
+        parts = len(self.places)
+        by_name = {name: _count_of_parts(columns, parts) for name, columns in counts.items()}
+        for name, column in sorted(by_name.items(), key=lambda item: _first(item[1])):
             title = f"{name}_count" if name in table else name
-            table[title] = self._part_column(column.tolist(), title)
+            table[title] = self._of_rows(column)
         return table
 
     def _window(self, end: int, name: str) -> FrameColumn:
-        windows = (place.window for place in self.places)
+        windows = [place.window for place in self.places]
+        if not any(windows):
+            return FrameColumn(np.zeros(self.n, np.int64), np.ones(self.n, bool))
         return self._part_column(
             [None if window is None else window[end] for window in windows], name
         )
@@ -189,52 +219,59 @@ class _PartTable:
             )
         else:
             values = np.fromiter(cells, object, len(cells))  # a key may be a tuple
-        return FrameColumn(values[self.owners], missing[self.owners] if missing.any() else None)
+        return self._of_rows(FrameColumn(values, missing if missing.any() else None))
+
+    def _of_rows(self, parts: FrameColumn) -> FrameColumn:
+        """A column of the parts as one of their rows."""
+        values, missing = parts
+        return FrameColumn(values[self.owners], None if missing is None else missing[self.owners])
 
 
-def _first(cells: NDArray[np.object_]) -> int:
+def _count_of_parts(columns: Sequence[tuple[_Group, FrameColumn]], parts: int) -> FrameColumn:
+    """A count of some groups as a column of all parts."""
+    is_long = any(column.values.dtype == object for _, column in columns)
+    values = np.full(parts, None) if is_long else np.zeros(parts, np.int64)
+    missing = np.ones(parts, bool)
+    for group, column in columns:
+        values[group.positions] = column.values
+        missing[group.positions] = False if column.missing is None else column.missing
+    return FrameColumn(values, missing if missing.any() else None)
+
+
+def _first(count: FrameColumn) -> int:
     """The first part that has a count."""
-    return next(i for i, cell in enumerate(cells.tolist()) if cell is not None)
-
-
-def _key(place: Part) -> object:
-    return place.keys[0] if len(place.keys) == 1 else place.keys or None
+    return 0 if count.missing is None else int(np.argmin(count.missing))
 
 
 def _views_of_group(group: _Group) -> list[_View]:
     """Each view of all results of a group, in the order of `views_of`."""
-    every_view = view_cells(group.kind, group.results)
-    return [_view_of_cells(group, name, cells, types) for name, cells, types in every_view]
-
-
-def _view_of_cells(
-    group: _Group, name: str, cells: Sequence[float | Bounded], types: set[type]
-) -> _View:
-    exact = is_exact(group.results[0], name)
     if hasattr(group.kind, "value"):
         raise Uneven  # what is exact may depend on the value
-    if types != {Bounded}:
-        if Bounded in types:
+    views = []
+    for name, cells in view_cells(group.results, group.stacked):
+        if cells.mixed:
             raise Uneven
-        return _View(name, cells, np.array(cells, np.float64), None, exact)
-    pairs = cast("Sequence[Bounded]", cells)
-    values = np.array([cell.value for cell in pairs], np.float64)
-    bounds = np.array([cell.low for cell in pairs]), np.array([cell.high for cell in pairs])
-    return _View(name, cells, values, bounds, exact)
+        views.append(_View(name, cells, is_exact(group.results[0], name)))
+    return views
 
 
-def _counts_of_group(group: _Group) -> dict[str, list[object]]:
-    """The counts of all results of a group, by name."""
+def _counts_of_group(group: _Group) -> dict[str, FrameColumn]:
+    """The counts of all results of a group, by name: int64, or objects where one is longer."""
     left_out = float_names(group.kind) | declared_settings(group.kind)
-    counts = {}
+    counts: dict[str, FrameColumn] = {}
     for name in attribute_names(group.kind):
         if name in left_out:
             continue
         cells = [getattr(result, name) for result in group.results]
         types = set(map(type, cells))
         if any(issubclass(kind, (int, np.integer)) and kind is not bool for kind in types):
-            counts[name] = cells if types == {int} else [_count(cell) for cell in cells]
-    return cast("dict[str, list[object]]", counts)
+            if types == {int}:
+                counts[name] = FrameColumn(_whole_numbers(cells))
+            else:
+                numbers = [_count(cell) for cell in cells]
+                missing = np.array([number is None for number in numbers])
+                counts[name] = FrameColumn(_whole_numbers(numbers), missing)
+    return counts
 
 
 def _count(cell: object) -> int | None:
@@ -243,11 +280,21 @@ def _count(cell: object) -> int | None:
     return int(cell)
 
 
+def _whole_numbers(numbers: Sequence[int | None]) -> NDArray[np.int64] | NDArray[np.object_]:
+    """Stacked numbers, 0 for None, as int64; if one of them is longer, as they are."""
+    try:
+        return np.array([number or 0 for number in numbers], np.int64)
+    except OverflowError:
+        return np.array(numbers, object)
+
+
 def _intervals_of_view(group: _Group, view: _View, level: float) -> Intervals:
     together = getattr(group.kind, "_interval_columns", None)
     columns: Intervals | None = None
     if together is not None:
-        columns = together(group.results, view.name, view.cells, level, group.no_intervals)
+        arguments = estimand_of(group.results[0], view.name).arguments
+        request = ManyRequest(view.name, arguments, view.cells, level, group.stacked)
+        columns = together(group.results, request, group.no_intervals)
     if columns is None:
         results = group.results
         return Intervals.from_intervals(
@@ -256,11 +303,10 @@ def _intervals_of_view(group: _Group, view: _View, level: float) -> Intervals:
     units: str = getattr(group.kind, "independent", "")
     if not units:
         return columns
-    note, defined = taken_as_independent(units), columns.defined.tolist()
-    reasons = [
-        (f"{note}; {why}" if why else note) if has else why
-        for why, has in zip(columns.reasons, defined, strict=True)
-    ]
+    note, reasons = taken_as_independent(units), columns.reasons.copy()
+    defined, doubtful = columns.defined, reasons != ""
+    reasons[defined & ~doubtful] = note
+    reasons[defined & doubtful] = f"{note}; " + reasons[defined & doubtful]
     return columns._replace(reasons=reasons)
 
 
@@ -273,17 +319,19 @@ def _reasons_of_view(
     group: _Group,
     view: _View,
     intervals: Intervals,
-    counts: Mapping[str, Sequence[object]],
-) -> NDArray[np.object_]:
+    counts: Mapping[str, FrameColumn],
+) -> Texts:
     declared, own = declaration(group.results[0], view.name), group.own_reasons
     if declared.reason is not None:
-        own = [reason_of(result, view.name) for result in group.results]
-    reasons = np.empty(len(own), object)
-    reasons[:] = intervals.reasons
-    for i in [i for i, why in enumerate(own) if why]:
-        reasons[i] = own[i]
-    for i in np.flatnonzero(~np.isfinite(view.values)).tolist():
-        row = {name: cells[i] for name, cells in counts.items()}
-        value = float(view.values[i])
-        reasons[i] = own[i] or why_undefined(group.results[i], view.name, value, row)
+        own = np.array([reason_of(result, view.name) for result in group.results], object)
+    reasons: Texts = np.where(own == "", intervals.reasons, own)
+    undefined = ~np.isfinite(view.cells.values) & (own == "")
+    if undefined.any():
+        rows = counts["rows"].cells() if "rows" in counts else [None] * len(own)
+        infinite, empty = np.isinf(view.cells.values), np.array([n == 0 for n in rows], bool)
+        for value, is_value in ((math.nan, ~infinite), (math.inf, infinite)):
+            for row_counts, has_counts in (({}, ~empty), ({"rows": 0}, empty)):
+                # The class says why; of its results, these are alike.
+                why = why_undefined(group.results[0], view.name, value, row_counts)
+                reasons[undefined & is_value & has_counts] = why
     return reasons

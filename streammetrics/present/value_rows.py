@@ -384,7 +384,7 @@ def pandas_of_columns(columns: Mapping[str, FrameColumn]) -> PandasFrame:
             series[name] = pd.Series(pd.arrays.IntegerArray(values, missing))
         else:
             series[name] = pd.Series(values, dtype="int64" if values.dtype.kind == "i" else object)
-    return pd.DataFrame(series)
+    return pd.DataFrame(series, copy=False)  # no one else has the arrays
 
 
 def _polars(columns: Columns) -> PolarsFrame:

@@ -6,18 +6,16 @@ microseconds; those that differ in what they have are read one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from operator import attrgetter
-from typing import Final, NamedTuple
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
+from streammetrics.estimators.many import ViewCells
 from streammetrics.present.views import attribute_names, has_parts, other_names, views_of
 
-Cells = Sequence[float | Bounded]
-_BOUNDS: Final = attrgetter("value", "low", "high")
 _FEW: Final = 3  # results that are read faster one by one
 
 
@@ -46,17 +44,18 @@ def columns_of_views(results: Sequence[object]) -> ViewColumns:
     for position, result in enumerate(results):
         positions_of_kind.setdefault(type(result), []).append(position)
     widths = np.zeros(len(results), np.intp)
-    blocks: list[tuple[NDArray[np.intp], dict[str, Cells]]] = []  # of results with equal names
+    blocks: list[tuple[NDArray[np.intp], dict[str, ViewCells]]] = []  # of results with equal names
     for kind, kind_positions in positions_of_kind.items():
         alike = [results[position] for position in kind_positions]
         positions = np.array(kind_positions, np.intp)
         try:
             if len(alike) < _FEW or issubclass(kind, Mapping) or has_parts(alike[0]):
                 raise Uneven
-            kind_blocks = [(positions, {name: cells for name, cells, _ in view_cells(kind, alike)})]
+            kind_blocks = [(positions, dict(view_cells(alike, stacked_of(alike))))]
         except Uneven:
-            views: list[dict[str, Cells]] = [
-                {name: [value] for name, value in views_of(result).items()} for result in alike
+            views = [
+                {name: ViewCells.from_values([value]) for name, value in views_of(result).items()}
+                for result in alike
             ]
             kind_blocks = [(positions[i : i + 1], view) for i, view in enumerate(views)]
         for block_positions, columns in kind_blocks:
@@ -69,17 +68,35 @@ def columns_of_views(results: Sequence[object]) -> ViewColumns:
         for place, (name, cells) in enumerate(columns.items()):
             rows = starts[positions] + place
             names[rows] = name
-            values[:, rows] = _values_and_bounds(cells)
+            values[:, rows] = np.array([cells.values, *(cells.bounds or (cells.values,) * 2)])
     return ViewColumns(owners, names, values)
 
 
-def view_cells(kind: type, results: Sequence[object]) -> Iterator[tuple[str, Cells, set[type]]]:
-    """Each view of results of one class, in the order of `views_of`: its name, its cells [n] and
-    their types; Uneven if only some of them have it."""
-    if compute := getattr(kind, "_compute_together", None):
-        compute(results)
+class Stacked(Protocol):
+    """Many results of one class as one, whose counts are columns."""
+
+    def _view_columns(self) -> Mapping[str, ViewCells]:
+        """Some of the views of all results."""
+        ...
+
+
+def stacked_of(results: Sequence[object]) -> Stacked | None:
+    """Results of one class as one, if their class has such; else None."""
+    columns_of: Callable[..., Stacked | None] | None = getattr(type(results[0]), "_stacked", None)
+    return None if columns_of is None else columns_of(results)
+
+
+def view_cells(
+    results: Sequence[object], stacked: Stacked | None
+) -> Iterator[tuple[str, ViewCells]]:
+    """Each view of results of one class, in the order of `views_of`: its name and its cells [n];
+    Uneven if only some of them have it. stacked: see `stacked_of`."""
+    kind = cast("Hashable", type(results[0]))
+    columns = {} if stacked is None else stacked._view_columns()
     for name in attribute_names(kind):
-        if name in other_names(kind):
+        if name in columns:
+            yield name, columns[name]
+        if name in columns or name in other_names(kind):
             continue
         cells = [getattr(result, name) for result in results]
         types = set(map(type, cells))
@@ -87,12 +104,4 @@ def view_cells(kind: type, results: Sequence[object]) -> Iterator[tuple[str, Cel
         if len(kinds) > 1 or any(issubclass(cell_type, Mapping) for cell_type in types):
             raise Uneven
         if kinds == {True}:
-            yield name, cells, types
-
-
-def _values_and_bounds(cells: Cells) -> NDArray[np.float64]:
-    """[3, n]: a value that is exact is its own bounds."""
-    if Bounded in set(map(type, cells)):
-        bounded = [x if isinstance(x, Bounded) else Bounded(x, x, x) for x in cells]
-        return np.array([*map(_BOUNDS, bounded)], np.float64).T
-    return np.tile(np.array(cells, np.float64), (3, 1))
+            yield name, ViewCells.from_values(cells)

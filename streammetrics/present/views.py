@@ -460,6 +460,8 @@ def range_of(result: object, view: object = None) -> Range:
     if inside is not None:
         return range_of(inside[0], inside[1] or None)
     view_text = view_of(result, view)
+    if view_text.rest and (part := view_text.figure(result)) is not None:
+        return range_of(part, view_text.rest)
     entry = isinstance(result, Mapping) and view_text.text in result
     limits = declaration(result, ENTRIES if entry else view_text.name).limits
     if not view_text.rest and (stated := limits(result, view_text.text if entry else "")):

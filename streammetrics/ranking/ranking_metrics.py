@@ -271,7 +271,8 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
             columns["unseen"] = lists.unseen
         if lists.subtopics is not None and any(measure.subtopics for measure in self._asked):
             columns["places"] = lists.subtopics.places
-            columns["answers"] = lists.subtopics.answers
+            name = "packed answers" if lists.subtopics.packed else "answers"
+            columns[name] = lists.subtopics.answers
         if positions is not None or self.examination is not None:
             columns["positions"] = logged_positions(positions, lists, self.examination)
         return Batch(len(lists), columns)
@@ -320,7 +321,9 @@ def _lists(batch: Batch) -> Lists:
     scores = batch.as_lists("scores").values if "scores" in columns else None
     judged = batch.as_lists("judged").values if "judged" in columns else None
     subtopics = None
-    if "answers" in columns:
-        subtopics = Subtopics(batch.as_lists("places"), batch.as_lists("answers"))
+    if "places" in columns:
+        packed = "packed answers" in columns
+        answers = batch.as_lists("packed answers" if packed else "answers")
+        subtopics = Subtopics(batch.as_lists("places"), answers, packed)
     unseen = batch.optional("unseen")
     return Lists(grades.values, scores, grades.offsets, unseen, judged, subtopics)

@@ -21,10 +21,13 @@ from streammetrics.kernels.ranking.positions import nonzero
 from streammetrics.kernels.ranking.subtopics import (
     MAX_ANSWERS,
     MAX_TOPICS,
+    PACKED,
     Ints,
     Subtopics,
     answer_codes,
     canonical_order,
+    packed_order,
+    topic_words,
 )
 
 # For each list the known items that answer a subtopic: place in the list or -1, and grade by
@@ -90,19 +93,27 @@ def subtopics_of_items(
         block = slice(ends[first], ends[last])
         block_ends = ends[first : last + 1] - ends[first]
         relevant, counts = nonzero(grades[block], block_ends)
+        owners = np.repeat(np.arange(last - first), np.diff(counts))
+        places, labels = relevant - block_ends[owners], grades[block][relevant]
+        if is_table and table.shape[1] <= PACKED:
+            words = _table_words(table[block], relevant)
+            parts.append(packed_order(last - first, owners, places, words, labels, ordered=ordered))
+            continue
         if is_table:
             of_block = _table_topics(table[block], relevant)
         else:
             of_block = pairs.part(n_before, n_before + len(relevant))
             n_before += len(relevant)
         items, topics, n_topics = of_block
-        owners = np.repeat(np.arange(last - first), np.diff(counts))
-        if n_topics > 1 << 6:  # beyond the bits of a word
+        if n_topics > PACKED:
             topics = _numbered(owners[items], topics)
-        codes = topics << 8 | grades[block][relevant][items]
-        places = relevant - block_ends[owners]
-        columns = owners, places, items, codes
-        parts.append(canonical_order(last - first, *columns, ordered=ordered))
+        width = int(topics.max(initial=0)) + 1
+        if width <= PACKED:
+            words = topic_words(items, width - 1 - topics, len(relevant))
+            parts.append(packed_order(last - first, owners, places, words, labels, ordered=ordered))
+            continue
+        codes = topics << 8 | labels[items]
+        parts.append(canonical_order(last - first, owners, places, items, codes, ordered=ordered))
     return Subtopics.join(parts) if parts else Subtopics.none(0)
 
 
@@ -209,6 +220,15 @@ def _table_topics(rows: NDArray[np.generic], relevant: Ints) -> _Pairs:
     positions = nonzero(rows.take(relevant, axis=0).reshape(-1))[0]
     items = positions // max(1, width)
     return _Pairs(items, positions - items * width, width)
+
+
+def _table_words(rows: NDArray[np.generic], relevant: Ints) -> Ints:
+    """The subtopics of the items in these rows as bits, the highest for the first column."""
+    words = np.zeros(len(relevant), np.int64)
+    for column in rows.take(relevant, axis=0).astype(np.bool_, copy=False).T:
+        words <<= 1
+        words |= column
+    return words
 
 
 def _collection_topics(subtopics: object, ends: Ints, relevant: Ints, *, flat: bool) -> _Pairs:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import nan
-from operator import add
-from typing import Final, NamedTuple, Protocol, TypeAlias, cast
+from typing import Final, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,8 @@ from streammetrics.core import conversion
 from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError
-from streammetrics.core.parts.exact_sums import scaled_sum
-from streammetrics.core.parts.float_bits import dyadic
+from streammetrics.core.parts.exact_sums import scaled_ratio, scaled_sum
+from streammetrics.core.parts.float_bits import Dyadic, Exact, IntegerRatio, dyadic, fraction
 from streammetrics.estimators.estimator import NoInterval
 from streammetrics.estimators.mean import MeanOfValues, MomentSums, RatioOfSums, RatioSums
 from streammetrics.estimators.share import Share
@@ -51,7 +50,6 @@ _UNDEFINED: Final = Bounded(nan, nan, nan)
 _BIASED: Final = NoInterval[object](
     "chance alone moves it above 0; reliability_by_mass() has intervals"
 )
-Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -128,12 +126,43 @@ class _LateFigures:
         losses, brier = (None if cube is None else dyadic(*cube) for cube in self._sums.cubes)
         return losses, brier
 
+    # The same sums as quotients that are not reduced; as Fractions where they were given or read.
+
+    @property
+    def _exact_squares(self) -> Exact:
+        if "squares" in self.__dict__:
+            return self.squares
+        sums, shifts = self._sums, self._sums.shifts
+        return scaled_ratio([(sums.squares, shifts[1]), (sums.tiny_squares, shifts[2])])
+
+    @property
+    def _exact_hits(self) -> Exact:
+        if "hits" in self.__dict__:
+            return self.hits
+        return IntegerRatio(self._sums.hits, 1 << self._sums.shifts[3])
+
+    @property
+    def _exact_losses(self) -> Exact | None:
+        if "losses" in self.__dict__ or self._sums.losses is None:
+            return self.losses
+        return IntegerRatio(self._sums.losses, 1 << self._sums.shifts[4])
+
+    def _exact_row_sums(self, i: int) -> tuple[Exact, Exact | None] | None:
+        """The squares and cubes of the log losses (0) or Brier scores (1) of rows, or None."""
+        if "_row_squares" in self.__dict__:
+            return self._row_squares and (self._row_squares[i], self._row_cubes[i])
+        sums = self._sums
+        squares = sums.brier_squares if i else sums.loss_squares
+        cubes = sums.cubes[i]
+        exact_cubes = None if cubes is None else IntegerRatio(cubes[0], 1 << cubes[1])
+        return IntegerRatio(squares, 1 << sums.shifts[5 + i]), exact_cubes
+
 
 # How each view is estimated.
 
 
 def _loss_sums(figures: CalibrationFigures) -> MomentSums | None:
-    return figures._row_sums(figures.losses, 0)
+    return figures._row_sums(figures._exact_losses, 0)
 
 
 def _brier_sums(figures: CalibrationFigures) -> MomentSums | None:
@@ -158,17 +187,17 @@ def _brier_scores(metric: _Clips, batch: Batch) -> NDArray[np.float64]:
 
 
 def _score_sums(figures: CalibrationFigures) -> MomentSums:
-    return MomentSums(figures._units, figures._predicted, figures.squares)
+    return MomentSums(figures._units, figures._predicted, figures._exact_squares)
 
 
 def _predicted_over_positives(figures: CalibrationFigures) -> RatioSums:
     y, p = figures.positives, figures._predicted
-    return RatioSums(figures._units, p, y, (figures.squares, figures.hits, y))
+    return RatioSums(figures._units, p, y, (figures._exact_squares, figures._exact_hits, y))
 
 
 def _positives_over_predicted(figures: CalibrationFigures) -> RatioSums:
     y, p = figures.positives, figures._predicted
-    return RatioSums(figures._units, y, p, (y, figures.hits, figures.squares))
+    return RatioSums(figures._units, y, p, (y, figures._exact_hits, figures._exact_squares))
 
 
 _LOG_LOSS: Final[MeanOfValues[CalibrationFigures]] = MeanOfValues(_loss_sums, each=_losses)
@@ -223,9 +252,8 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
     )
     def log_loss(self) -> float:
         """-1/n Σ (y ln p + (1 - y) ln(1 - p)), within 0.501 units in the last place."""
-        if self.losses is None:
-            return math.inf
-        return ratio(self.losses, self._units)
+        losses = self._exact_losses
+        return math.inf if losses is None else ratio(losses, self._units)
 
     @property
     @View(
@@ -241,7 +269,8 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         entropy = self._units * binary_entropy(self.positives, self._units - self.positives)
         if not entropy:
             return math.nan
-        return math.inf if self.losses is None else ratio(self.losses, entropy)
+        losses = self._exact_losses
+        return math.inf if losses is None else ratio(losses, entropy)
 
     @property
     @View(estimator=_BRIER, better=LOWER, range=SHARE)
@@ -253,13 +282,13 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
     @View(estimator=_RATIO, better=_NEAR_1, range=POSITIVE, undefined="no positives")
     def ratio(self) -> float:
         """Σ p / Σ y: above 1 the model overpredicts. inf where Σ y is 0 and Σ p is not."""
-        return _sum_ratio(self._predicted, Fraction(self.positives))
+        return _sum_ratio(self._predicted, self.positives)
 
     @property
     @View(estimator=_COPC, better=_NEAR_1, range=POSITIVE, undefined="all scores are 0")
     def copc(self) -> float:
         """Σ y / Σ p, clicks over predicted clicks: the inverse of `ratio`."""
-        return _sum_ratio(Fraction(self.positives), self._predicted)
+        return _sum_ratio(self.positives, self._predicted)
 
     @property
     @View(better=LOWER, range=SHARE)
@@ -269,20 +298,17 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         That is the mean, over rows, of |mean score - share of positives| of their bin. (Naeini,
         Cooper & Hauskrecht 2015, AAAI.)
         """
-        gaps, scale = self._gaps
-        return ratio(sum(gaps), self._units * scale)
+        scale = self._columns_of_bins[-1]
+        return ratio(sum(self._gaps[0]), self._units * scale)
 
     @property
     @View(better=LOWER, range=SHARE)
     def mce(self) -> float:
         """Maximum calibration error: the greatest |mean score - share of positives| of a bin."""
-        gaps, scale = self._gaps
-        zeros, ones, _, _ = self._columns_of_bins
-        units = map(add, zeros, ones)
+        scale = self._columns_of_bins[-1]
         # Rounding keeps the order, so the greatest gap rounds to the greatest rounded one.
-        return max(
-            (ratio(g, n * scale) for g, n in zip(gaps, units, strict=True) if n), default=nan
-        )
+        gaps = zip(*self._gaps, strict=True)
+        return max([gap / (n * scale) for gap, n in gaps if n], default=nan)
 
     @property
     @View(better=LOWER, range=SHARE, estimator=_BIASED)
@@ -370,19 +396,21 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
             ),
         )
 
-    @cached_property
-    def _brier_total(self) -> Fraction:
+    @property
+    def _brier_total(self) -> IntegerRatio:
         """Σ (p - y)²."""
-        (a, unit), (b, hit_unit) = self.squares.as_integer_ratio(), self.hits.as_integer_ratio()
+        a, unit = self._exact_squares.as_integer_ratio()
+        b, hit_unit = self._exact_hits.as_integer_ratio()
         every = self.positives * unit * hit_unit
-        return Fraction(a * hit_unit - 2 * b * unit + every, unit * hit_unit)
+        return IntegerRatio(a * hit_unit - 2 * b * unit + every, unit * hit_unit)
 
-    def _row_sums(self, total: Fraction | None, i: int) -> MomentSums | None:
+    def _row_sums(self, total: Exact | None, i: int) -> MomentSums | None:
         """Of the log losses (0) or Brier scores (1) of rows; None if they were not counted."""
-        if self._row_squares is None:
+        sums = self._exact_row_sums(i)
+        if sums is None:
             return None
-        cubes = None if self._surplus else self._row_cubes[i]
-        return MomentSums(self._units, total, self._row_squares[i], cubes, rounded=2)
+        squares, cubes = sums
+        return MomentSums(self._units, total, squares, None if self._surplus else cubes, rounded=2)
 
     @cached_property
     def _units(self) -> int:
@@ -390,9 +418,9 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         return sum(zeros) + sum(ones)
 
     @cached_property
-    def _predicted(self) -> Fraction:
+    def _predicted(self) -> IntegerRatio:
         _, _, predicted, scale = self._columns_of_bins
-        return Fraction(sum(predicted), scale)
+        return IntegerRatio(sum(predicted), scale)
 
     @cached_property
     def _columns_of_bins(self) -> tuple[Sequence[int], Sequence[int], Sequence[int], int]:
@@ -405,11 +433,12 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
         scaled = [p.numerator * (scale // p.denominator) for _, _, p in self.bins]
         return [zeros for zeros, _, _ in self.bins], [n for _, n, _ in self.bins], scaled, scale
 
-    @property
-    def _gaps(self) -> tuple[list[int], int]:
-        """|Σ p - Σ y| of each bin in units of 1 / n, and n."""
-        _, ones, predicted, scale = self._columns_of_bins
-        return [abs(p - y * scale) for p, y in zip(predicted, ones, strict=True)], scale
+    @cached_property
+    def _gaps(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """|Σ p - Σ y| of each bin that has rows, in units of its Σ p, and its rows."""
+        zeros, ones, predicted, scale = self._columns_of_bins
+        bins = [bin_sums for bin_sums in zip(zeros, ones, predicted, strict=True) if any(bin_sums)]
+        return tuple([abs(p - y * scale) for _, y, p in bins]), tuple([n + y for n, y, _ in bins])
 
     @property
     def _drawn(self) -> ReliabilityTable | MassTable:
@@ -429,9 +458,9 @@ class CalibrationFigures(_LateFigures, OfWeightedRows):
     @property
     def _most_off(self) -> Fraction:
         """Σ |p - y|."""
-        return self._predicted - 2 * self.hits + self.positives
+        return fraction(self._predicted) - 2 * self.hits + self.positives
 
 
-def _sum_ratio(above: Fraction, below: Fraction) -> float:
+def _sum_ratio(above: Exact, below: Exact) -> float:
     """The ratio of two sums that are not negative; inf over 0, nan where both are 0."""
     return ratio(above, below) if below or not above else math.inf

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import compress
 from typing import ClassVar, Final, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import among
 from streammetrics.core.interval import Interval, interval_within
 from streammetrics.estimators.estimator import Estimator
-from streammetrics.estimators.many import Intervals, ManyRequest, undefined_columns
+from streammetrics.estimators.many import Intervals, ManyRequest, Texts, undefined_columns
 from streammetrics.estimators.request import METHODS, refused_option
 from streammetrics.present.estimand import Estimand, estimand_of
 from streammetrics.present.notebook import Shown
@@ -98,29 +95,31 @@ class HasIntervals(Shown):
     def _interval_columns(
         cls,
         results: Sequence[HasIntervals],
-        view: str,
-        values: Sequence[float | Bounded],
-        level: float,
-        whys: Sequence[str],
+        request: ManyRequest,
+        whys: Texts,
     ) -> Intervals | None:
-        """The intervals of one view of many results of this class; values: of the view; whys: why
-        no view of each has one, or "". None: each is asked for by itself."""
+        """The intervals of one view of many results of this class; whys: why no view of each has
+        one, or "". None: each is asked for by itself."""
+        view = request.view
         estimand = estimand_of(results[0], view)
         if estimand.result is not results[0] or estimand.view.doubts is not None:
             return None
         if estimand.view.reason is not None:
-            whys = [reason_of(result, view) or result._no_interval() for result in results]
+            reasons = [reason_of(result, view) or result._no_interval() for result in results]
+            whys = np.array(reasons, object)
         if type(estimand.estimator).interval is Estimator.interval:
             return undefined_columns(len(results))._replace(reasons=whys)
-        unrefused = [*map(operator.not_, whys)]
-        rows: list[object] = [*compress(results, unrefused)]
+        rows: Sequence[object] = results
+        unrefused = np.flatnonzero(whys == "")
+        if len(unrefused) < len(results):
+            rows = [results[row] for row in unrefused.tolist()]
+            request = request._replace(cells=request.cells.chosen(unrefused), stacked=None)
         if hasattr(cls, "_at_value"):
             rows = [getattr(result, "_at_value", result) for result in rows]
         if type(estimand.estimator).never is not Estimator.never and any(
             estimand.estimator.never(row, estimand.arguments) for row in rows
         ):
             return None
-        request = ManyRequest(view, estimand.arguments, [*compress(values, unrefused)], level)
         placed = estimand.estimator.intervals(rows, request).placed(whys)
         if isinstance(limits := estimand.view.range, tuple):
             return placed.clipped(*limits)
@@ -144,8 +143,8 @@ class HasIntervals(Shown):
 
     def _no_interval(self) -> str:
         """Why no view has an interval for independent rows, or ""."""
-        weighted = getattr(self, "weight_units", None), getattr(self, "rows_rounded", None)
-        return WEIGHTED if any(number is not None and number != 0 for number in weighted) else ""
+        weighted = getattr(self, "weight_units", None) or getattr(self, "rows_rounded", None)
+        return WEIGHTED if weighted else ""
 
     def _without_group(self, whole: Self, rest: Self, ranks: Ranks) -> HasIntervals:
         """This result without a group of users, for a variance. whole, rest: the results of all

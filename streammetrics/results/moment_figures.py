@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final
 
 from streammetrics.core.parts.exact_sums import scaled_sum
-from streammetrics.core.parts.float_bits import dyadic
+from streammetrics.core.parts.float_bits import Dyadic, dyadic
 from streammetrics.estimators.mean import MeanOfValues, MomentSums
 from streammetrics.estimators.quantile import EXTREME
 from streammetrics.estimators.share import Share
@@ -18,7 +18,6 @@ from streammetrics.kernels.exact.rounding import quotient_by_root, ratio
 from streammetrics.present.view import NONE, POSITIVE, SHARE, View
 from streammetrics.results.rounded_weights import OfWeightedRows
 
-Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
 _LACKING: Final = "some rows were counted before values above 0 were"
 _NEGATIVE: Final = "some values are below 0"
 _UNKNOWN: Final = (

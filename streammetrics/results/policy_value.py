@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from streammetrics.core.parts.float_bits import dyadic
+from streammetrics.core.parts.float_bits import Dyadic, dyadic
 from streammetrics.estimators.estimator import NoInterval
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.variances import mean_variance
@@ -27,7 +27,6 @@ from streammetrics.results.policy_estimators import (
     SNIPS,
     STANDARD_ERRORS,
 )
-from streammetrics.results.sums import Dyadic
 
 # Support that a value needs, and support that is doubtful.
 LEAST_SAMPLE: Final = 100  # effective sample size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Generic, Literal, TypeAlias, TypeVar
@@ -21,13 +21,15 @@ from streammetrics.core.conversion import (
     worth_of_nothing,
 )
 from streammetrics.estimators.cells import CellFunction, FScore
+from streammetrics.estimators.many import FLOATS, ViewCells
 from streammetrics.estimators.share import Share
 from streammetrics.kernels.exact.rounding import quotient_by_root, ratio
 from streammetrics.kernels.inference.agreement import (
     two_class_kappa_variance,
     two_class_matthews_variance,
 )
-from streammetrics.present.view import HIGHER, LOWER, NONE, SHARE, SIGNED, View
+from streammetrics.present.view import HIGHER, LOWER, NONE, SHARE, SIGNED, View, declared_views
+from streammetrics.results.deferred import side_by_side
 from streammetrics.results.rounded_weights import OfWeightedRows
 
 Value = TypeVar("Value", float, Bounded)
@@ -291,6 +293,24 @@ class Rates(NamedRates[float]):
         raise refused(
             "Rates.table(layout)", '"sklearn" or "positive_first"', layout, "name one of the two"
         )
+
+    @classmethod
+    def _stacked(cls, results: Sequence[Rates]) -> Rates | None:
+        """The rates of many results, whose counts are columns, int64 [k]; None if one has 2**53
+        rows or more, which are no floats."""
+        cells = [rates._cells for rates in results]
+        if max(map(sum, cells)) >= FLOATS:
+            return None
+        return side_by_side(cls, 1, *([column] for column in np.array(cells, np.int64).T))[0]
+
+    def _view_columns(self) -> dict[str, ViewCells]:
+        """The shares of many results, each in one division."""
+        estimators = {name: view.estimator for name, view in declared_views(Rates).items()}
+        return {
+            name: ViewCells(estimator.estimates(self))
+            for name, estimator in estimators.items()
+            if isinstance(estimator, Share)
+        }
 
     def _rate(self, rate: Rate) -> float:
         return rate(self)

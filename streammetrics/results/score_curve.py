@@ -23,6 +23,7 @@ from streammetrics.core.conversion import (
 )
 from streammetrics.estimators.area import Area
 from streammetrics.estimators.estimator import Function, Linear
+from streammetrics.estimators.many import ViewCells
 from streammetrics.kernels.curves.area import (
     Pairs,
     area,
@@ -33,7 +34,7 @@ from streammetrics.kernels.curves.area import (
 )
 from streammetrics.kernels.curves.area_sums import area_of
 from streammetrics.kernels.curves.key_placements import placements_of_many
-from streammetrics.kernels.curves.many_steps import many_steps
+from streammetrics.kernels.curves.many_steps import FigureColumns, ManySteps, many_steps
 from streammetrics.kernels.curves.operating_points import (
     Least,
     best,
@@ -53,7 +54,12 @@ from streammetrics.kernels.curves.precision_recall import (
 from streammetrics.kernels.curves.reduced import without_group
 from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
-from streammetrics.kernels.inference.area_interval import Placements, placements
+from streammetrics.kernels.inference.area_interval import (
+    PlacementColumns,
+    PlacementRow,
+    Placements,
+    placements,
+)
 from streammetrics.present.view import HIGHER, SHARE, SIGNED, View
 from streammetrics.results.areas import relative
 from streammetrics.results.curve_points import (
@@ -65,9 +71,8 @@ from streammetrics.results.curve_points import (
     V_co,
     aim_named,
 )
-from streammetrics.results.deferred import side_by_side
 from streammetrics.results.has_intervals import Ranks
-from streammetrics.results.late_buckets import Counts, LateBuckets, batches_of_curves
+from streammetrics.results.late_buckets import LateBuckets, batches_of_curves
 from streammetrics.results.rates import BoundedRates, Rates
 from streammetrics.results.rounded_weights import OfUnits
 
@@ -77,6 +82,7 @@ _AUC: Final[Area[ScoreCurve[float]]] = Area(
 _GINI: Final = replace(_AUC, scaled=Linear("auc", 2.0, -1.0))
 _OF_POINTS: Final = Function[object](of_points=True)
 _CHOSEN: Final = Function[object](chosen=True, of_points=True)
+_FIGURES: Final = ("auc", "gini", "ap", "pr_auc_trapezoid", "ks")  # that many curves share
 _MADE: Final = ("_points", "_cells", "_n_buckets", "_held", "_placed")
 
 
@@ -410,32 +416,27 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
         return ScoreCurve(scores, counts, exact=True, rows=rest.rows)
 
     @classmethod
-    def _compute_together(cls, curves: Sequence[ScoreCurve]) -> None:
-        """Compute the figures of many small curves, and their placements, side by side, as each has
-        them when it is asked."""
-        for exact in (False, True):
-            alike = (curve for curve in curves if curve.exact is exact)
-            for batch, counts in batches_of_curves(alike):
-                cls._compute_batch(batch, counts, exact)
-
-    @classmethod
-    def _compute_batch(cls, curves: Sequence[ScoreCurve], counts: Counts, exact: bool) -> None:
-        steps = many_steps(*counts)
-        for curve, placed in zip(curves, placements_of_many(steps), strict=True):
-            if placed is not None:
-                curve.__dict__.setdefault("_placements", placed)
-        areas, ginis = areas_and_ginis(steps, bounded=not exact)
-        for name, figures in (
-            ("auc", areas),
-            ("gini", ginis),
-            ("ap", average_precisions(steps, bounded=not exact)),
-            ("pr_auc_trapezoid", trapezoids(steps, bounded=not exact)),
-            ("ks", distances_of_classes(steps, bounded=not exact)),
-        ):
-            columns = [column.tolist() for column in figures]
-            values = columns[0] if exact else side_by_side(Bounded, len(curves), *columns)
-            for curve, value in zip(curves, values, strict=True):
-                curve.__dict__.setdefault(name, value)
+    def _stacked(cls, curves: Sequence[ScoreCurve]) -> CurveColumns | None:
+        """The figures and placements of many curves, those of small ones side by side; None if only
+        some are exact."""
+        exact, place_of = curves[0].exact, {id(curve): i for i, curve in enumerate(curves)}
+        if len(place_of) < len(curves) or any(curve.exact is not exact for curve in curves):
+            return None
+        figures = np.empty((len(_FIGURES), 3, len(curves)))
+        rows: list[PlacementRow | None] = [None] * len(curves)
+        for batch, counts in batches_of_curves(curves):
+            places, steps = [place_of.pop(id(curve)) for curve in batch], many_steps(*counts)
+            for place, row in zip(places, placements_of_many(steps), strict=True):
+                rows[place] = row
+            figures[:, :, places] = _figures_of_steps(steps, bounded=not exact)
+        for place in place_of.values():
+            cells = ViewCells.from_values([getattr(curves[place], name) for name in _FIGURES])
+            figures[:, 0, place] = cells.values
+            if cells.bounds is not None:
+                figures[:, 1, place], figures[:, 2, place] = cells.bounds
+        every = zip(rows, curves, strict=True)
+        placements = PlacementColumns([row or curve._placements.row for row, curve in every])
+        return CurveColumns(figures, placements, exact)
 
     @cached_property
     def _placements(self) -> Placements:
@@ -443,6 +444,30 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
         if self._placed is not None and "_held" not in self.__dict__:
             return self._placed()
         return placements(self.counts[0], self.counts[1])
+
+
+@dataclass(frozen=True)
+class CurveColumns:
+    """Many curves as one. figures: value, low and high of each of `_FIGURES`, [5, 3, k]."""
+
+    figures: NDArray[np.float64]
+    _placements: PlacementColumns
+    exact: bool
+
+    def _view_columns(self) -> dict[str, ViewCells]:
+        return {
+            name: ViewCells(value, None if self.exact else (low, high))
+            for name, (value, low, high) in zip(_FIGURES, self.figures, strict=True)
+        }
+
+
+def _figures_of_steps(steps: ManySteps, *, bounded: bool) -> list[FigureColumns]:
+    return [
+        *areas_and_ginis(steps, bounded=bounded),
+        average_precisions(steps, bounded=bounded),
+        trapezoids(steps, bounded=bounded),
+        distances_of_classes(steps, bounded=bounded),
+    ]
 
 
 def _required(value: float | Fraction | None, where: str) -> Fraction | None:

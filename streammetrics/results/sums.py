@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.batch import Batch
-from streammetrics.core.parts.exact_sums import scaled_sum
-from streammetrics.core.parts.float_bits import dyadic, nearest
+from streammetrics.core.parts.exact_sums import scaled_ratio, scaled_sum
+from streammetrics.core.parts.float_bits import Dyadic, Exact, IntegerRatio, dyadic, nearest
 from streammetrics.core.weights import units_counted
 from streammetrics.estimators.mean import MeanOfValues, MomentSums
 from streammetrics.estimators.request import Lacking
@@ -25,7 +25,6 @@ from streammetrics.results.has_intervals import USERS, HasIntervals
 from streammetrics.results.rounded_weights import OfWeightedRows
 
 _SQUARES: Final = "Moments keeps them, for the mean of a value (Welch's interval of two)"
-Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
 
 # MeanResult: the mean of one value per row.
 
@@ -127,12 +126,15 @@ def _range_of_share(ratio: Quotient) -> Range | None:
 
 def _share_counts(ratio: Quotient) -> tuple[int, int] | Lacking | None:
     """Of rows that are 0 or 1 over 1."""
-    if ratio.exact is None:
+    sums = ratio._sums
+    if sums is None and ratio.exact is None:
         return None
     if not ratio.is_share and ratio.rows:
         why = "rows are not all 0 or 1 over 1, and sums of squares are not kept"
         return Lacking(f"{why}; {_SQUARES}, and {USERS}", ratio.rows)
-    return int(ratio.exact[0]), ratio.rows
+    if sums is None:
+        return int(ratio.exact[0]), ratio.rows  # type: ignore[index] # it has one of both
+    return sums[0] >> sums[2], ratio.rows
 
 
 _RATIO: Final[Share[Quotient]] = Share(_share_counts)
@@ -200,19 +202,51 @@ class _ErrorSums:
     def _total(self, i: int) -> Fraction:
         return scaled_sum([dyadic(*part) for part in self._sums[0][i]])
 
+    # The same as they are at hand: as fractions only if they were given, or read before.
+
+    @property
+    def _exact_absolute(self) -> Exact | None:
+        if "absolute" in self.__dict__:
+            return self.absolute
+        return scaled_ratio(self._sums[0][0])
+
+    @cached_property
+    def _exact_squares(self) -> Exact | None:
+        if "squares" in self.__dict__:
+            return self.squares
+        *_, labels, scores, products = self._sums[0]
+        return scaled_ratio([*map(_squared, labels, scores, products)])
+
+    @property
+    def _exact_label_sums(self) -> tuple[Exact, Exact]:
+        """Σ y and Σ y²."""
+        if "label_squares" in self.__dict__:
+            return self.labels, self.label_squares
+        return scaled_ratio(self._sums[0][1]), scaled_ratio(self._sums[0][2])
+
+    @property
+    def _exact_cubes(self) -> Exact | None:
+        if "_cubes" in self.__dict__ or self._sums[1] is None:
+            return self._cubes
+        units, shift = self._sums[1]
+        return IntegerRatio(units, 1 << shift)
+
 
 def _squared(labels: Dyadic, scores: Dyadic, products: Dyadic) -> Dyadic:
     """Σ (y - s)² from Σ y², Σ s² and Σ y s."""
-    shift = max(labels[1], scores[1], products[1])
-    y, s, both = (units << shift - n for units, n in (labels, scores, products))
-    return y - 2 * both + s, shift
+    (y, y_shift), (s, s_shift), (both, both_shift) = labels, scores, products
+    if not (y or s or both):
+        return 0, 0
+    shift = max(y_shift, s_shift, both_shift)
+    return (y << shift - y_shift) - (both << shift - both_shift + 1) + (s << shift - s_shift), shift
 
 
 def _absolute_sums(errors: RegressionErrors) -> MomentSums | None:
-    if errors.absolute is None or errors.squares is None:
+    absolute, squares = errors._exact_absolute, errors._exact_squares
+    if absolute is None or squares is None:
         return None
-    cubes = None if errors._surplus else errors._cubes
-    return MomentSums(errors._units, errors.absolute, errors.squares, cubes, rounded=1)
+    cubes = None if errors._surplus else errors._exact_cubes
+    return MomentSums(errors._units, absolute, squares, cubes, rounded=1)
 
 
 def _errors(batch: Batch) -> NDArray[np.float64]:
@@ -267,21 +301,24 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
     @View(estimator=_MAE, better=LOWER, range=POSITIVE)
     def mae(self) -> float:
         """Mean absolute error, 1/n Σ |y - s|."""
-        return math.inf if self.absolute is None else ratio(self.absolute, self._units)
+        absolute = self._exact_absolute
+        return math.inf if absolute is None else ratio(absolute, self._units)
 
     @property
     @View(estimator=_MSE, better=LOWER, range=POSITIVE)
     def mse(self) -> float:
         """Mean squared error, 1/n Σ (y - s)²."""
-        return math.inf if self.squares is None else ratio(self.squares, self._units)
+        squares = self._exact_squares
+        return math.inf if squares is None else ratio(squares, self._units)
 
     @property
     @View(better=LOWER, range=POSITIVE)
     def rmse(self) -> float:
         """√mse, of the exact fraction."""
-        if self.squares is None:
+        squares = self._exact_squares
+        if squares is None:
             return math.inf
-        top, bottom = self.squares.numerator, self.squares.denominator * self._units
+        top, bottom = squares.numerator, squares.denominator * self._units
         if bottom and not top:
             return 0.0
         return quotient_by_root(top, top * bottom)
@@ -292,10 +329,18 @@ class RegressionErrors(_ErrorSums, OfWeightedRows):
         """1 - Σ (y - s)² / Σ (y - mean y)²; nan where all labels are equal."""
         if not self._units:
             return math.nan
-        spread = self.label_squares - self.labels * self.labels / self._units
+        labels, label_squares = self._exact_label_sums
+        (y, unit), (yy, square_unit) = labels.as_integer_ratio(), label_squares.as_integer_ratio()
+        # n Σ y² - (Σ y)², in units of 1 / below.
+        spread = self._units * yy * unit * unit - y * y * square_unit
         if not spread:
             return math.nan
-        return -math.inf if self.squares is None else ratio(spread - self.squares, spread)
+        squares = self._exact_squares
+        if squares is None:
+            return -math.inf
+        below = unit * unit * square_unit
+        errors = self._units * squares.numerator * below
+        return ratio(spread * squares.denominator - errors, spread * squares.denominator)
 
     @property
     def _units(self) -> int:

@@ -134,7 +134,7 @@ def check_sealing(case: Case[Any], rows: list[Any], random: Random) -> None:
 @pytest.mark.parametrize("case", SOME.values(), ids=SOME)
 def test_any_buckets_of_users_give_the_same_bytes_and_the_same_result(case: Case[Any]) -> None:
     @settings(
-        max_examples=5,
+        max_examples=tries(3, 50),
         deadline=None,
         database=None,
         derandomize=True,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from streammetrics.core.bounded import Bounded
-from streammetrics.estimators.many import ManyRequest, wilson_columns
+from streammetrics.estimators.many import ManyRequest, ViewCells, wilson_columns
 from streammetrics.estimators.share import Share
 from streammetrics.kernels.inference.proportions import wilson_bounds
 from streammetrics.kernels.inference.t_interval import critical
@@ -34,7 +34,7 @@ def test_intervals_of_many_results_are_those_of_each(most: int, bounded: bool) -
     counts = [(3, 10), (0, 4), (4, 4), (0, 0), (most // 3, most)]
     values = [SHARE.estimate(pair) for pair in counts]
     cells = [Bounded(x, x - 0.25, x + 0.25) if bounded else x for x in values]
-    request = ManyRequest("share", (), cells, 0.9)
+    request = ManyRequest("share", (), ViewCells.from_values(cells), 0.9)
     columns = SHARE.intervals(counts, request)
     for i, (pair, single) in enumerate(zip(counts, request.each(), strict=True)):
         interval = SHARE.interval(pair, single)

@@ -93,9 +93,8 @@ def test_the_interval_of_independent_rows_holds_the_truth_in_95_of_100(name: str
 )
 def test_planned_units_find_the_planned_effect_as_often_as_planned(name: str, power: float) -> None:
     plan, draw = planned.PLANS[name]
-    once = partial(planned.with_effect, plan(), draw)
-    daily, _, single = Row(name, once, REPLICATES, 1).run(REPLICATES)
-    assert is_near(daily, power) and is_near(single, power)
+    daily, _, single = means(partial(planned.with_effect, plan(), draw), 60)
+    assert is_near(daily, power, 60) and is_near(single, power, 60)
 
 
 def test_an_a_a_test_of_independent_rows_alarms_in_5_of_100_and_a_true_effect_is_held() -> None:
@@ -244,8 +243,8 @@ def test_the_uplift_of_a_part_with_few_successes_is_held_and_by_the_jackknife_al
 ):
     rare = uplifts.Trial(5_000, 1, 0.05, 0.02, 0.0, 0.0)
     true = rare.truth
-    effect, part, symmetric = means(lambda rng: uplifts.effect_and_top(rare.state(rng), true), 100)
-    assert is_near(effect, 0.95, 100) and is_near(part, 0.95, 100)
+    effect, part, symmetric = means(lambda rng: uplifts.effect_and_top(rare.state(rng), true), 40)
+    assert is_near(effect, 0.95, 40) and is_near(part, 0.95, 40)
     assert symmetric < 0.75
 
 
@@ -255,9 +254,9 @@ def test_the_credit_of_complete_sessions_may_be_watched() -> None:
 
 
 def test_the_sample_ratio_by_day_is_wrong_as_seldom_as_it_says() -> None:
-    fair = means(partial(daily_units.daily, 1_000, 0.5, 0.5), 600)
-    assert fair[0] <= 0.05 + by_chance(0.05, 600) and fair[1] <= 0.001 + by_chance(0.001, 600)
-    bad = means(partial(daily_units.daily, 10_000, 0.5, 0.45), 100)
+    fair = means(partial(daily_units.daily, 1_000, 0.5, 0.5), 300)
+    assert fair[0] <= 0.05 + by_chance(0.05, 300) and fair[1] <= 0.001 + by_chance(0.001, 300)
+    bad = means(partial(daily_units.daily, 10_000, 0.5, 0.45), 40)
     assert bad[2] == 1.0 and 6 < bad[3] < 11
 
 

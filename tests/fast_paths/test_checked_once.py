@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streammetrics import (
@@ -28,7 +28,13 @@ from streammetrics import (
 )
 from streammetrics.testing import Case
 from tests.cases import CASES
-from tests.depth import further_are_slow, most_are_slow
+from tests.depth import (
+    EXAMPLES,
+    first_of_each_class,
+    further_are_slow,
+    most_are_slow,
+    tries,
+)
 from tests.fast_paths.drawn import GIVEN, METRICS
 from tests.fast_paths.test_keys import KEYS
 
@@ -45,10 +51,12 @@ def can_be_keyed(metric: Accumulator) -> bool:
 
 
 KEYED = [case for case in CASES if can_be_keyed(case.empty)]
+FIRST = first_of_each_class(KEYED)
 
 
 @pytest.mark.parametrize("case", [*most_are_slow(KEYED)])
 def test_rows_checked_once_count_as_if_each_state_had_checked_its_own(case: Case[Any]) -> None:
+    @settings(max_examples=tries(20 if case in FIRST else 4, EXAMPLES))
     @given(
         rows=st.lists(case.row, min_size=1, max_size=8),
         chosen=st.lists(
@@ -71,11 +79,11 @@ def test_rows_checked_once_count_as_if_each_state_had_checked_its_own(case: Case
     check()
 
 
-FIRST = ["Ratio", "BinaryConfusion weighted", "UserGroups", "Panel"]
-OTHERS = [name for name in _EVERY if name not in FIRST and can_be_keyed(_EVERY[name][0])]
+FAST = ["Ratio", "BinaryConfusion weighted", "UserGroups", "Panel"]
+OTHERS = [name for name in _EVERY if name not in FAST and can_be_keyed(_EVERY[name][0])]
 
 
-@pytest.mark.parametrize("name", [*further_are_slow(*FIRST, *OTHERS, fast=len(FIRST))])
+@pytest.mark.parametrize("name", [*further_are_slow(*FAST, *OTHERS, fast=len(FAST))])
 def test_hostile_rows_checked_once_count_under_hostile_keys(name: str) -> None:
     metric, draw = _EVERY[name]
     rng = np.random.default_rng(11)

@@ -15,9 +15,9 @@ BUDGETS = {"lines of config": 5_900, "lines of the source": 128_000, "lines of t
 MOST_CALLED = {
     'functions that interval("auc") crosses': 61,
     "functions that print(result) crosses": 153,
-    "calls of functions in print(result)": 1051,
+    "calls of functions in print(result)": 1033,
     "functions that UserGroups(...).interval crosses": 175,
-    "functions that `results` of a store crosses": 545,
+    "functions that `results` of a store crosses": 541,
     "functions that one Worker.step crosses": 146,
     "files that one Worker.step crosses": 31,
 }

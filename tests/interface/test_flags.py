@@ -18,6 +18,8 @@ from streammetrics import (
     HistogramAUC,
     MulticlassAUC,
     Paired,
+    Panel,
+    PerKey,
     Ratio,
     Windows,
     authoring,
@@ -37,6 +39,7 @@ REQUIRED = {"measures": ["R@1"], "n_classes": 3, "n_labels": 3, "threshold": 0.5
 NOWHERE = "http://127.0.0.1:9"  # refused before anything is asked there
 CALLS: Mapping[str, Callable[..., object]] = {
     "Guardrail": lambda **flag: Guardrail(margin=0.1, **flag),
+    "PerKey.project": lambda **flag: PerKey(Panel({"ctr": Ratio()})).project("ctr", **flag),
     "PairedResult.mcnemar": lambda **flag: Paired(BinaryConfusion()).compute().mcnemar(**flag),
     "Safeguard": lambda **flag: Safeguard("ctr", **flag),
     "ScoreCurve.lift": lambda **flag: HistogramAUC().compute().lift(**flag),

@@ -226,7 +226,7 @@ def test_an_arm_whose_name_is_new_makes_a_new_exposure() -> None:
 def test_of_many_random_streams_each_is_as_by_brute_force_however_it_is_closed() -> None:
     random = Random(39)
     arms = [*"abcdefg", "a b"]
-    for _ in range(tries(1_000, 20_000)):
+    for _ in range(tries(300, 20_000)):
         n_arms = random.randrange(1, len(arms) + 1)
         rows = [
             (

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 SCRIPTS: Final = Path(__file__).parent / "scripts"
 EXACTLY: Final = 1e-14  # other libraries add floats, and round more than once
@@ -95,31 +97,48 @@ def write_log(path: Path, right: list[bool]) -> None:
     path.write_text(json.dumps(log), encoding="utf-8")
 
 
-DAY = day_of_clicks(np.random.default_rng(20))
 QRELS, RUN, TUNED = judged_runs(np.random.default_rng(21))
 LANGUAGE = {query: ("de", "en", "fr")[int(query[1:]) % 3] for query in QRELS}
-CLICKED, SHOWN = recommendations(np.random.default_rng(22))
-PEOPLE = people(np.random.default_rng(23))
-ORDERS = PEOPLE.select("variant", "user", amount=pl.col("during") / (1 + pl.col("user") % 3))
-ORDERS = ORDERS.select(pl.all().repeat_by(1 + pl.col("user") % 3)).explode(
-    "variant", "user", "amount"
-)
 HARD = np.repeat(np.random.default_rng(24).normal(size=40), 3)
 ANSWERS = {
     model: answers(np.random.default_rng(seed), skill, HARD)
     for model, seed, skill in (("base", 25, 0.3), ("tuned", 26, 0.8))
 }
-LABELS = DAY["click"].to_numpy()
-EPOCHS = np.stack([DAY["old_score"], DAY["score"], DAY["price"]])
+
+
+class Frames(NamedTuple):
+    """The tables, and two arrays of their columns."""
+
+    day: pl.DataFrame
+    clicked: pl.DataFrame
+    shown: pl.DataFrame
+    people: pl.DataFrame
+    orders: pl.DataFrame
+    labels: NDArray[np.int8]
+    epochs: NDArray[np.float64]
+
+
+@cache
+def frames() -> Frames:
+    """They are made when they are first used: in threads, which no module starts on import."""
+    day = day_of_clicks(np.random.default_rng(20))
+    clicked, shown = recommendations(np.random.default_rng(22))
+    spent = people(np.random.default_rng(23))
+    orders = spent.select("variant", "user", amount=pl.col("during") / (1 + pl.col("user") % 3))
+    orders = orders.select(pl.all().repeat_by(1 + pl.col("user") % 3)).explode(
+        "variant", "user", "amount"
+    )
+    epochs = np.stack([day["old_score"], day["score"], day["price"]])
+    return Frames(day, clicked, shown, spent, orders, day["click"].to_numpy(), epochs)
 
 
 def write_files(folder: Path) -> None:
     """All files that a script reads."""
-    DAY.write_parquet(folder / "day.parquet")
+    frames().day.write_parquet(folder / "day.parquet")
     for shard in range(8):
-        DAY[shard::8].write_parquet(folder / f"shard-{shard}.parquet")
-    np.save(folder / "labels.npy", LABELS)
-    np.save(folder / "scores.npy", EPOCHS)
+        frames().day[shard::8].write_parquet(folder / f"shard-{shard}.parquet")
+    np.save(folder / "labels.npy", frames().labels)
+    np.save(folder / "scores.npy", frames().epochs)
     judged = [(query, doc, grade) for query, all in QRELS.items() for doc, grade in all.items()]
     (folder / "qrels.txt").write_text("\n".join(f"{q} 0 {d} {grade}" for q, d, grade in judged))
     judgments = pl.DataFrame(judged, ["query", "doc", "grade"], orient="row")
@@ -130,9 +149,9 @@ def write_files(folder: Path) -> None:
             f"{q} Q0 {d} 1 {score} {name}" for q, all in run.items() for d, score in all.items()
         ]
         (folder / f"{name}.run").write_text("\n".join(lines))
-    CLICKED.write_csv(folder / "clicked.csv")
-    SHOWN.write_csv(folder / "recommended.csv")
-    PEOPLE.write_csv(folder / "users.csv")
-    ORDERS.write_csv(folder / "orders.csv")
+    frames().clicked.write_csv(folder / "clicked.csv")
+    frames().shown.write_csv(folder / "recommended.csv")
+    frames().people.write_csv(folder / "users.csv")
+    frames().orders.write_csv(folder / "orders.csv")
     for model, right in ANSWERS.items():
         write_log(folder / f"{model}.json", right)

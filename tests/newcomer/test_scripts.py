@@ -21,7 +21,7 @@ import pytest
 import pytrec_eval
 
 from streammetrics import ExactAUC
-from tests.newcomer.day import DAY, EPOCHS, EXACTLY, LABELS, QRELS, RUN, SCRIPTS, Ran
+from tests.newcomer.day import EXACTLY, QRELS, RUN, SCRIPTS, Ran, frames
 from tests.requirements import ROOT, Later
 from tests.site_blocks import blocks
 
@@ -53,7 +53,7 @@ def test_metrics_by_variant_are_those_of_scikit_learn(ran: Ran) -> None:
     found = ran("metrics_by_variant")
     assert set(found["areas"]) == {"control", "new"}
     for variant, area in found["areas"].items():
-        rows = DAY.filter(pl.col("variant") == variant)
+        rows = frames().day.filter(pl.col("variant") == variant)
         assert area.low <= metrics.roc_auc_score(rows["click"], rows["score"]) <= area.high
         loss = metrics.log_loss(rows["click"], rows["score"])
         assert found["losses"][variant] == pytest.approx(loss, rel=EXACTLY)
@@ -65,7 +65,7 @@ def test_metrics_by_variant_are_those_of_scikit_learn(ran: Ran) -> None:
 @pytest.mark.docs
 def test_a_training_loop_begins_each_epoch_anew_and_goes_on_from_its_checkpoint(ran: Ran) -> None:
     found = ran("training_loop")
-    theirs = [metrics.roc_auc_score(LABELS, scores) for scores in EPOCHS]
+    theirs = [metrics.roc_auc_score(frames().labels, scores) for scores in frames().epochs]
     assert found["history"] == pytest.approx(theirs, rel=EXACTLY)
     assert found["resumed"].compute().auc == found["history"][-1]
 
@@ -75,9 +75,9 @@ def test_eight_processes_count_what_one_counts(folder: Path) -> None:
     script = SCRIPTS / "eight_processes.py"
     subprocess.run([sys.executable, script], cwd=folder, check=True)
     day, one = ExactAUC.load(folder / "day.state"), ExactAUC()
-    one.update(LABELS, DAY["score"])
+    one.update(frames().labels, frames().day["score"])
     assert day.digest() == one.digest()
-    theirs = metrics.roc_auc_score(LABELS, DAY["score"])
+    theirs = metrics.roc_auc_score(frames().labels, frames().day["score"])
     assert day.compute().auc == pytest.approx(theirs, rel=EXACTLY)
 
 
@@ -100,11 +100,14 @@ def test_qrels_and_a_run_give_the_values_of_pytrec_eval(ran: Ran) -> None:
 @pytest.mark.docs
 def test_two_models_differ_as_scikit_learn_and_a_paired_t_test_say(ran: Ran) -> None:
     found = ran("two_models")
-    areas = [metrics.roc_auc_score(LABELS, DAY[name]) for name in ("score", "old_score")]
+    areas = [
+        metrics.roc_auc_score(frames().labels, frames().day[name])
+        for name in ("score", "old_score")
+    ]
     assert found["area"].estimate == pytest.approx(areas[0] - areas[1], rel=1e-12)
     assert found["area"].lower > 0
-    scores = [DAY[name].to_numpy() for name in ("score", "old_score")]
-    each = [-np.log(np.where(LABELS == 1, one, 1 - one)) for one in scores]
+    scores = [frames().day[name].to_numpy() for name in ("score", "old_score")]
+    each = [-np.log(np.where(frames().labels == 1, one, 1 - one)) for one in scores]
     t = stats.ttest_rel(*each).confidence_interval()
     interval = (found["loss"].lower, found["loss"].upper)
     assert interval == pytest.approx((t.low, t.high), rel=1e-9)
@@ -113,21 +116,21 @@ def test_two_models_differ_as_scikit_learn_and_a_paired_t_test_say(ran: Ran) -> 
 @pytest.mark.docs
 def test_the_best_threshold_is_that_of_the_curve_of_scikit_learn(ran: Ran, folder: Path) -> None:
     found = ran("best_threshold")
-    fpr, tpr, _ = metrics.roc_curve(LABELS, DAY["score"])
+    fpr, tpr, _ = metrics.roc_curve(frames().labels, frames().day["score"])
     assert found["best"].value.low <= max(tpr - fpr) <= found["best"].value.high
-    predicted = DAY["score"].to_numpy() >= found["point"].threshold
+    predicted = frames().day["score"].to_numpy() >= found["point"].threshold
     rates = found["point"].rates
-    assert rates.recall == metrics.recall_score(LABELS, predicted)
-    assert rates.precision == metrics.precision_score(LABELS, predicted)
+    assert rates.recall == metrics.recall_score(frames().labels, predicted)
+    assert rates.precision == metrics.precision_score(frames().labels, predicted)
     picture = (folder / "roc.svg").read_text()
     assert "All impressions" in picture
-    assert f"AUC {metrics.roc_auc_score(LABELS, DAY['score']):.3f}" in picture
+    assert f"AUC {metrics.roc_auc_score(frames().labels, frames().day['score']):.3f}" in picture
 
 
 @pytest.mark.docs
 def test_a_metric_of_ones_own_is_a_mean_with_an_interval(ran: Ran) -> None:
     found = ran("own_metric")
-    price, predicted = (DAY[name].to_numpy() for name in ("price", "predicted_price"))
+    price, predicted = (frames().day[name].to_numpy() for name in ("price", "predicted_price"))
     theirs = metrics.mean_absolute_percentage_error(price, predicted)
     assert found["error"] == pytest.approx(theirs, rel=EXACTLY)
     t = stats.ttest_1samp(np.abs(price - predicted) / price, 0).confidence_interval()
@@ -142,9 +145,9 @@ def test_each_hour_of_a_day_has_the_area_of_its_rows(ran: Ran, folder: Path) -> 
     assert len(frame) == 24
     start = pl.from_epoch("window_start_ms", "ms").dt.hour()
     for hour, low, high in frame.select(start, "exact_low", "exact_high").iter_rows():
-        rows = DAY.filter(pl.col("at").dt.hour() == hour)
+        rows = frames().day.filter(pl.col("at").dt.hour() == hour)
         assert low <= metrics.roc_auc_score(rows["click"], rows["score"]) <= high
-    theirs = metrics.roc_auc_score(LABELS, DAY["score"])
+    theirs = metrics.roc_auc_score(frames().labels, frames().day["score"])
     assert found["whole_day"].low <= theirs <= found["whole_day"].high
     assert "A day" in (folder / "day.svg").read_text()
 
@@ -152,7 +155,9 @@ def test_each_hour_of_a_day_has_the_area_of_its_rows(ran: Ran, folder: Path) -> 
 @pytest.mark.docs
 def test_an_a_b_verdict_rests_on_the_effect_and_the_error_over_users(ran: Ran) -> None:
     found = ran("ab_verdict")
-    users = DAY.group_by("user", "variant").agg(clicks=pl.col("click").sum(), rows=pl.len())
+    users = (
+        frames().day.group_by("user", "variant").agg(clicks=pl.col("click").sum(), rows=pl.len())
+    )
     means, variances = [], []
     for variant in ("control", "new"):
         of = users.filter(variant=variant)
@@ -177,7 +182,7 @@ def test_a_report_has_the_numbers_of_the_day(
     page = (folder / "day.html").read_text(encoding="utf-8")
     text = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page)))
     for variant in ("control", "new"):
-        rows = DAY.filter(pl.col("variant") == variant)
+        rows = frames().day.filter(pl.col("variant") == variant)
         area = metrics.roc_auc_score(rows["click"], rows["score"])
         assert f"auc auc {variant} {area:.3f} [" in text
         assert f"ctr ratio {variant} {rows['click'].mean():.3f} exact" in text

@@ -17,21 +17,7 @@ import pytest
 import pytrec_eval
 from markdown_it import MarkdownIt
 
-from tests.newcomer.day import (
-    ANSWERS,
-    ARMS,
-    CLICKED,
-    DAY,
-    EXACTLY,
-    LABELS,
-    LANGUAGE,
-    PEOPLE,
-    QRELS,
-    RUN,
-    SHOWN,
-    TUNED,
-    Ran,
-)
+from tests.newcomer.day import ANSWERS, ARMS, EXACTLY, LANGUAGE, QRELS, RUN, TUNED, Ran, frames
 from tests.requirements import Later
 
 metrics, stats = Later("sklearn.metrics"), Later("scipy.stats")
@@ -47,7 +33,7 @@ def of_trec_eval(run: Mapping[str, Any], name: str) -> list[float]:
 
 def spent(variant: str, column: str) -> Any:
     """What each user of a variant spent."""
-    return PEOPLE.filter(variant=variant)[column].to_numpy()
+    return frames().people.filter(variant=variant)[column].to_numpy()
 
 
 def welch(control: Any, treatment: Any) -> tuple[float, float, float]:
@@ -94,9 +80,9 @@ def test_two_systems_differ_as_a_paired_t_test_of_the_values_of_trec_eval_says(r
 
 def test_clicks_without_grades_are_relevant(ran: Ran) -> None:
     found = ran("implicit_feedback")
-    top = SHOWN.filter(pl.col("score").rank("ordinal", descending=True).over("user") <= 5)
-    hits = top.join(CLICKED, on=["user", "item"]).group_by("user").len("hits")
-    users = CLICKED.group_by("user").len("clicked").join(hits, on="user", how="left")
+    top = frames().shown.filter(pl.col("score").rank("ordinal", descending=True).over("user") <= 5)
+    hits = top.join(frames().clicked, on=["user", "item"]).group_by("user").len("hits")
+    users = frames().clicked.group_by("user").len("clicked").join(hits, on="user", how="left")
     users = users.with_columns(pl.col("hits").fill_null(0))
     assert found["hit_rate"] == (users["hits"] > 0).mean()
     recall = (users["hits"] / users["clicked"]).mean()
@@ -105,20 +91,20 @@ def test_clicks_without_grades_are_relevant(ran: Ran) -> None:
 
 def test_gauc_is_the_mean_of_the_areas_of_users_by_impressions(ran: Ran) -> None:
     found = ran("gauc_by_user")
-    users = [rows for _, rows in DAY.group_by("user") if rows["click"].n_unique() == 2]
+    users = [rows for _, rows in frames().day.group_by("user") if rows["click"].n_unique() == 2]
     areas = [metrics.roc_auc_score(rows["click"], rows["score"]) for rows in users]
     mean = np.average(areas, weights=[len(rows) for rows in users])
     assert found["gauc"] == pytest.approx(mean, rel=EXACTLY)
     assert (found["users"], found["of_one_class"]) == (
-        *(len(users), DAY["user"].n_unique() - len(users)),
+        *(len(users), frames().day["user"].n_unique() - len(users)),
     )
 
 
 def test_deciles_and_their_error_contain_those_of_scikit_learn(ran: Ran) -> None:
     found = ran("calibration_by_decile")
-    scores = DAY["score"].to_numpy()
+    scores = frames().day["score"].to_numpy()
     observed, predicted = calibration.calibration_curve(
-        LABELS, scores, n_bins=10, strategy="quantile"
+        frames().labels, scores, n_bins=10, strategy="quantile"
     )
     frame = found["frame"]
     assert len(frame) == len(observed) == 10
@@ -151,7 +137,7 @@ def test_results_are_read_again_as_markdown_latex_csv_and_a_wide_frame(
     ran: Ran, folder: Path
 ) -> None:
     wide = ran("results_table")["wide"]
-    variants = {variant: DAY.filter(variant=variant) for variant in ARMS}
+    variants = {variant: frames().day.filter(variant=variant) for variant in ARMS}
     areas = {v: metrics.roc_auc_score(rows["click"], rows["score"]) for v, rows in variants.items()}
     losses = {v: metrics.log_loss(rows["click"], rows["score"]) for v, rows in variants.items()}
     for name, theirs in (("auc.auc", areas), ("losses.log_loss", losses)):
@@ -172,7 +158,7 @@ def test_results_are_read_again_as_markdown_latex_csv_and_a_wide_frame(
 
 def test_p95_and_p99_are_those_of_numpy(ran: Ran) -> None:
     found = ran("latencies")
-    latencies = DAY.filter(variant="new")["latency_ms"].to_numpy()
+    latencies = frames().day.filter(variant="new")["latency_ms"].to_numpy()
     p95, p99 = np.quantile(latencies, [0.95, 0.99], method="inverted_cdf")
     assert found["exact_p99"] == p99
     for ours, theirs in ((found["p95"], p95), (found["p99"], p99)):
@@ -222,7 +208,7 @@ def test_the_sample_ratio_is_tested_by_chi_square(ran: Ran) -> None:
 
 def test_psi_is_that_of_the_deciles_of_the_reference(ran: Ran) -> None:
     found = ran("score_drift")["found"]
-    reference, today = DAY["old_score"].to_numpy(), DAY["score"].to_numpy()
+    reference, today = frames().day["old_score"].to_numpy(), frames().day["score"].to_numpy()
     ends = np.quantile(reference, np.arange(1, 10) / 10, method="inverted_cdf")
     rows = [np.bincount(np.searchsorted(ends, one)) for one in (reference, today)]
     p, q = ((one + 0.5) / (len(today) + 5) for one in rows)  # half a row more in each bin
@@ -234,7 +220,7 @@ def test_psi_is_that_of_the_deciles_of_the_reference(ran: Ran) -> None:
 
 def test_macro_f1_and_the_matrix_of_many_classes_are_those_of_scikit_learn(ran: Ran) -> None:
     found = ran("many_classes")["result"]
-    labels, predicted = DAY["category"], DAY["predicted_category"]
+    labels, predicted = frames().day["category"], frames().day["predicted_category"]
     macro = metrics.f1_score(labels, predicted, average="macro")
     assert found.macro_f1 == pytest.approx(macro, rel=EXACTLY)
     assert found.accuracy == metrics.accuracy_score(labels, predicted)
@@ -245,7 +231,7 @@ def test_macro_f1_and_the_matrix_of_many_classes_are_those_of_scikit_learn(ran: 
 
 def test_errors_of_prices_are_those_of_scikit_learn(ran: Ran) -> None:
     found = ran("prices")["errors"]
-    price, predicted = DAY["price"], DAY["predicted_price"]
+    price, predicted = frames().day["price"], frames().day["predicted_price"]
     assert found.mae == pytest.approx(metrics.mean_absolute_error(price, predicted), rel=EXACTLY)
     rmse = metrics.root_mean_squared_error(price, predicted)
     assert found.rmse == pytest.approx(rmse, rel=EXACTLY)

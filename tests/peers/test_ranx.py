@@ -62,17 +62,18 @@ def answers() -> list[Answer]:
 
 
 def test_a_value_is_theirs_to_the_last_bit_and_a_sum_but_for_their_roundings() -> None:
-    for name, measure in (ONE_DIVISION | SUMS).items():
-        values = answers()[0][name]
-        for one, theirs in zip(LISTS, values, strict=True):
-            [mine] = ours([measure], [one])
+    measures = ONE_DIVISION | SUMS
+    values_of_lists = [ours([*measures.values()], [judged]) for judged in LISTS]
+    means = ours([*measures.values()], LISTS)  # empty lists count 0
+    for name, mean, *values in zip(measures, means, *values_of_lists, strict=True):
+        values_of_theirs = answers()[0][name]
+        for judged, mine, theirs in zip(LISTS, values, values_of_theirs, strict=True):
             if name in ONE_DIVISION:
-                assert mine == theirs, (name, one)
+                assert mine == theirs, (name, judged)
             else:  # for each item: a logarithm, a quotient and an addition; NDCG has two such sums
-                roundings = 2 * (max(len(one.ids), len(one.truth)) + 3)
-                assert near(mine, theirs, roundings), (name, one)
-        [mine] = ours([measure], LISTS)  # empty lists count 0
-        assert near(mine, math.fsum(values) / len(values), 2 * (100 + 3)), name
+                roundings = 2 * (max(len(judged.ids), len(judged.truth)) + 3)
+                assert near(mine, theirs, roundings), (name, judged)
+        assert near(mean, math.fsum(values_of_theirs) / len(LISTS), 2 * (100 + 3)), name
 
 
 @pytest.mark.parametrize("name", RBPS)

@@ -117,6 +117,8 @@ def test_chosen_thresholds_are_the_best_points_of_their_curve() -> None:
                 assert ours.value == value[met].max(), (by, least)
                 at = thresholds[met & (value == ours.value)][::-1]
                 assert [point.threshold for point in ours.points] == at.tolist()
+        if len(labels) > 60:  # theirs looks at all rows again for each threshold
+            continue
         for beta in (0.5, 1, 2):
             given = ((scores >= t).astype(np.int64) for t in thresholds)
             theirs = max(sk.fbeta_score(labels, one, beta=beta, zero_division=0) for one in given)

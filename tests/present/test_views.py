@@ -24,6 +24,7 @@ from streammetrics import (
     RankingMetrics,
     Ratio,
     Regression,
+    UserGroups,
     Windows,
 )
 from streammetrics.combine.user_groups_result import UserGroupsResult
@@ -235,6 +236,11 @@ def test_a_view_of_a_part_has_the_range_of_that_part() -> None:
     found = Panel({"auc": HistogramAUC(), "hits": BinaryConfusion()}).compute()
     assert range_of(found, "auc.gini") == range_of(found, "hits.mcc") == (-1.0, 1.0)
     assert range_of(found) == range_of(found, "auc.auc") == (0.0, 1.0)
+    auc, users = HistogramAUC().compute(), UserGroups(HistogramAUC()).compute()
+    for view, limits in (("recall", (0.0, 1.0)), ("mcc", (-1.0, 1.0))):
+        assert range_of(auc, f"confusion(0.5).{view}") == limits
+        assert range_of(users, f"confusion(0.5).{view}") == limits
+        assert range_of(found, f"auc.confusion(0.5).{view}") == limits
 
 
 def test_a_view_has_the_direction_of_its_name_whatever_its_arguments_and_its_result() -> None:

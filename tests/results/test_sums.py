@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pytest import approx
 
@@ -19,6 +22,7 @@ from streammetrics import (
     Ratio,
     Regression,
 )
+from streammetrics.core.bounded import equal
 from streammetrics.ranking.measures import MRR, NDCG
 from streammetrics.results import counts_of, headlines_of, views_of
 from streammetrics.results.calibration_figures import CalibrationFigures
@@ -286,3 +290,25 @@ def test_one_row_or_none_is_no_error() -> None:
         found = metric.confidence_interval()
         assert not found.defined and found.n == n
         assert found.reason == ("1 row: at least 2 needed" if n else "no rows")
+
+
+HOSTILE = [0.0, 0.5, 1 / 3, 1.0, 2.0**-300, 1e-160, 5e-324]
+LARGE = [-3.0, 1e150, -1e300, 2.0**600, math.inf]
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from(HOSTILE + LARGE), st.integers(0, 3))))
+def test_views_of_sums_that_are_no_fractions_yet_are_those_of_fractions(
+    rows: list[tuple[bool, float, int]],
+) -> None:
+    labels, scores, weights = np.array(rows).reshape(-1, 3).T
+    errors, calibration = Regression(), Calibration()
+    errors.update(labels, scores, weights=weights)
+    shares = (scores >= 0) & (scores <= 1)
+    calibration.update(labels[shares], scores[shares], weights=weights[shares])
+    for metric in (errors, calibration, errors.empty(), calibration.empty()):
+        late, other = metric.compute(), metric.compute()
+        given_fractions = replace(other)
+        assert equal(views_of(late), views_of(given_fractions))
+        for view in views_of(late):
+            assert equal(late.interval(view), given_fractions.interval(view)), view

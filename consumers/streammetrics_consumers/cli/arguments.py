@@ -375,7 +375,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Arguments:
     `--help` and `--version` print and raise SystemExit, as argparse does.
     """
     meant = next((word for word in argv if not word.startswith("-")), "")
-    parsed, unknown = _parser(meant).parse_known_args(argv)
+    parsed, unknown = _parser(meant, first=argv[0] if argv else "").parse_known_args(argv)
     namespace = vars(parsed)
     command = next(c for c in COMMANDS if c.name == namespace["command"])
     if unknown:
@@ -405,10 +405,11 @@ def _unknown(command: Command, words: Sequence[str]) -> str:
 
 
 def _parser(
-    meant: str | None = None, files: Mapping[str, object] | None = None
+    meant: str | None = None, files: Mapping[str, object] | None = None, first: str = ""
 ) -> argparse.ArgumentParser:
     """The parser; only the command `meant` has its flags, which take time to add, or all have.
-    `files` is what shtab completes arguments with that are paths."""
+    `files` is what shtab completes arguments with that are paths. first: the first word; if it is a
+    command, all others belong to it, and the parser knows no other command."""
     parser = _Parser(
         prog="streammetrics",
         description="Metrics of live A/B tests: counted exactly once, with certain bounds.",
@@ -418,7 +419,7 @@ def _parser(
     parser.add_argument("--version", action=_Version, nargs=0,
                         help="print the version")  # fmt: skip
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in COMMANDS:
+    for command in [command for command in COMMANDS if command.name == first] or COMMANDS:
         subparser = commands.add_parser(
             command.name,
             help=command.about,

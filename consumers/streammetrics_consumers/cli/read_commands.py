@@ -38,13 +38,11 @@ ACTIONS = ("list", "export", "retry")
 
 def read(arguments: Arguments, monotonic: Clock) -> int:
     """Run one of these commands."""
-    from streammetrics_consumers.cli.export_command import export
-
     commands: dict[str, Callable[[Arguments], None]] = {
         "results": lambda given: _results(given, monotonic),
         "status": _status,
         "quarantine": lambda given: _quarantine(given, monotonic),
-        "export": lambda given: export(given, monotonic, query_of(given)),
+        "export": lambda given: _export(given, monotonic),
         "merge": lambda given: _merge(given, monotonic),
         "show": _show,
         "drift": _drift,
@@ -128,6 +126,12 @@ def _quarantine(arguments: Arguments, monotonic: Clock) -> None:
             _write(quarantine.as_json(ledger))
         else:
             _print(f"{line}\n" for line in quarantine.listing(ledger))
+
+
+def _export(arguments: Arguments, monotonic: Clock) -> None:
+    from streammetrics_consumers.cli.export_command import export
+
+    export(arguments, monotonic, query_of(arguments))
 
 
 def _merge(arguments: Arguments, monotonic: Clock) -> None:

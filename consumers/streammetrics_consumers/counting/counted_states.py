@@ -54,9 +54,9 @@ class MetricStates(NamedTuple):
     spans: Sequence[Span]
 
     def state(self, max_keys: int | None = None) -> PerKey:
-        """The state of the metric, with all keys by default."""
+        """The state of the metric, with all keys by default, to be read before the next update."""
         panel, keys, key_of = self.states
-        return panel.project(self.name_in_panel, max_keys, keys=keys, key_of=key_of)
+        return panel.project(self.name_in_panel, max_keys, keys=keys, key_of=key_of, copy=False)
 
 
 class CountedStates:

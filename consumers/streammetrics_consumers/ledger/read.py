@@ -12,7 +12,7 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Final, TypeAlias, cast
 
-from sqlalchemy import ColumnElement, Connection, Row, func, select
+from sqlalchemy import BindParameter, ColumnElement, Connection, Row, bindparam, func, select
 
 from streammetrics_consumers.ledger.delta_metadata import coarser_of, pane_order
 from streammetrics_consumers.ledger.failures import Damaged, NotAStore
@@ -96,10 +96,23 @@ def more_holes(connection: Connection, generation_id: int, metric: Metric) -> Ho
     return holes
 
 
+# Every answer reads these, so they are built once.
+_NUMBER: Final[BindParameter[int]] = bindparam("number")
+_CURRENT: Final = select(generation).where(generation.c.current)
+_WANTED: Final = select(generation).where(generation.c.id == _NUMBER)
+_STARTS: Final = select(metric_start).where(metric_start.c.generation == _NUMBER)
+_METRICS: Final = (
+    select(metric.c.name, metric.c.fingerprint, metric.c.ended, metric.c.description)
+    .where(metric.c.generation == _NUMBER)
+    .order_by(metric.c.name)
+)
+_LAST_RETRY: Final = select(func.max(retry.c.id)).where(retry.c.generation == _NUMBER)
+
+
 def read_generation(connection: Connection, wanted: int | None = None) -> Generation | None:
     """A generation by its id; the current one for None."""
-    condition = generation.c.current if wanted is None else generation.c.id == wanted
-    rows = connection.execute(select(generation).where(condition)).all()
+    statement = _CURRENT if wanted is None else _WANTED
+    rows = connection.execute(statement, {"number": wanted} if wanted is not None else {}).all()
     if not rows:
         return None
     if len(rows) > 1:
@@ -135,12 +148,9 @@ def read_generations(connection: Connection) -> tuple[Generation, ...]:
 
 def _read_metrics(connection: Connection, number: int) -> tuple[Metric, ...]:
     starts: dict[str, dict[int, int]] = {}
-    for row in connection.execute(select(metric_start).where(metric_start.c.generation == number)):
+    for row in connection.execute(_STARTS, {"number": number}):
         starts.setdefault(row.metric, {})[row.head] = row.start_offset
-    columns = metric.c.name, metric.c.fingerprint, metric.c.ended, metric.c.description
-    rows = connection.execute(
-        select(*columns).where(metric.c.generation == number).order_by(metric.c.name)
-    )
+    rows = connection.execute(_METRICS, {"number": number})
     ordered = tuple((name, tuple(heads.items())) for name, heads in starts.items())
     return _metrics(tuple(map(tuple, rows)), ordered)
 
@@ -226,8 +236,7 @@ def _head(row: Row[tuple[object, ...]]) -> Head:
 
 def last_retry(connection: Connection, generation: int) -> int:
     """The number of the last retry of refused events, 0 before the first."""
-    last = select(func.max(retry.c.id)).where(retry.c.generation == generation)
-    return int(connection.scalar(last) or 0)
+    return int(connection.scalar(_LAST_RETRY, {"number": generation}) or 0)
 
 
 def read_panes(connection: Connection, current: Generation) -> tuple[PaneSize, ...]:

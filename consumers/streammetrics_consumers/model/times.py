@@ -13,8 +13,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics_consumers.model.chunk import end_to_end
-
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -48,6 +46,8 @@ def iso_to_ms(texts: list[str]) -> tuple[Ints, Flags]:
     >>> ms.tolist(), good.tolist()
     ([1500, 0, 0], [True, True, False])
     """
+    from streammetrics_consumers.model.chunk import end_to_end  # commands that read need no chunk
+
     data, offsets = end_to_end(texts)
     sizes = np.diff(offsets)
     if len(texts) and sizes.min() == sizes.max():

@@ -371,8 +371,11 @@ State = TypeVar("State", bound="sm.Accumulator")
 
 
 def _add(states: dict[str, State], key: str, state: State) -> None:
-    """Add a state to that of a key, which stays as it is."""
-    states[key] = states[key] + state if key in states else state
+    """Add a state that nothing else holds to that of a key."""
+    if key in states:
+        states[key].merge(state)
+    else:
+        states[key] = state
 
 
 def _rows(state: sm.Accumulator) -> int:

@@ -24,9 +24,11 @@ from streammetrics_consumers.model.generation import (
     EXPOSED_UNITS,
     Metric,
 )
+from streammetrics_consumers.query.answers import Join
 from streammetrics_consumers.query.exposed_answers import ExposureStatus
 from streammetrics_consumers.query.join_status import (
     TOO_LATE,
+    JoinReader,
     could_be_joined,
     stored_metric,
 )
@@ -41,11 +43,10 @@ class _RowNumbers(NamedTuple):
 
 
 class ExposuresReader:
-    """Reads the status of exposures, and caches the last one. Thread-safe."""
+    """Reads the status of exposures, and caches the last one. One thread may use it."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._lock = Lock()
         self._rows: dict[DeltaMetadata, _RowNumbers] = {}
         self._last: tuple[StoreVersion, ExposureStatus] | None = None
         self.rows_read = 0
@@ -54,12 +55,10 @@ class ExposuresReader:
         self, generation: int | None = None
     ) -> tuple[ExposureStatus | None, Mapping[str, int] | None]:
         """The status, and the offsets at that moment; None where the config has no exposures."""
-        with self._lock:
-            return view(self._ledger, self._exposures_at, generation=generation)
+        return view(self._ledger, self.at, generation=generation)
 
-    def _exposures_at(
-        self, now: StoreView
-    ) -> tuple[ExposureStatus | None, Mapping[str, int] | None]:
+    def at(self, now: StoreView) -> tuple[ExposureStatus | None, Mapping[str, int] | None]:
+        """The same of this view."""
         metric = stored_metric(now.version.generation, EXPOSED_ROWS)
         if metric is None:
             return None, None
@@ -103,6 +102,30 @@ class ExposuresReader:
         self._rows |= _read_rows(now, new)
         self.rows_read += len(new)
         return iter(self._rows.values())
+
+
+class PendingReaders:
+    """What reads the status of the events that wait for others: of a join, and of exposures.
+    Thread-safe."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._lock = Lock()
+        self._join, self._exposures = JoinReader(ledger), ExposuresReader(ledger)
+
+    def read(
+        self, generation: int | None
+    ) -> tuple[tuple[Join | None, ExposureStatus | None], Mapping[str, int] | None]:
+        """The status of both at one moment, and the offsets then; None without any."""
+
+        def read_at(
+            now: StoreView,
+        ) -> tuple[tuple[Join | None, ExposureStatus | None], Mapping[str, int] | None]:
+            (join, offsets), (exposures, same) = self._join.at(now), self._exposures.at(now)
+            return (join, exposures), offsets if same is None else same
+
+        with self._lock:
+            return view(self._ledger, read_at, generation=generation)
 
 
 def exposures_warnings(status: ExposureStatus) -> Iterator[str]:

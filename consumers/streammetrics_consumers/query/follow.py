@@ -35,11 +35,11 @@ from streammetrics_consumers.query.comparisons import ComparisonReader, Experime
 from streammetrics_consumers.query.experiment_index import ExperimentIndex, indexed
 from streammetrics_consumers.query.experiment_totals import Totals
 from streammetrics_consumers.query.exposed_reading import ExposedAnswers
+from streammetrics_consumers.query.exposures_status import PendingReaders
 from streammetrics_consumers.query.moments import Last, Moment, moment_of
 from streammetrics_consumers.query.query import Query, Slice, Span, require_generation
 from streammetrics_consumers.query.query_plan import MetricPlan, chosen, plan
 from streammetrics_consumers.query.reader import (
-    PendingReaders,
     is_over,
     read_results,
     states_of,

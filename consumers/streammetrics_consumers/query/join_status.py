@@ -11,7 +11,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from threading import Lock
 from typing import Final
 
 from msgspec.structs import replace
@@ -109,21 +108,20 @@ class _PanePending:
 
 
 class JoinReader:
-    """Reads the status of a join, and caches the last one. Thread-safe."""
+    """Reads the status of a join, and caches the last one. One thread may use it."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._lock = Lock()
         self._panes: dict[Pane, _PanePending] = {}
         self._last: tuple[StoreVersion, Join | None] | None = None
         self.panes_read = 0
 
     def found(self, generation: int | None = None) -> tuple[Join | None, Mapping[str, int] | None]:
         """The status of the join, and the offsets at that moment; None if events are not joined."""
-        with self._lock:
-            return view(self._ledger, self._join_at, generation=generation)
+        return view(self._ledger, self.at, generation=generation)
 
-    def _join_at(self, now: StoreView) -> tuple[Join | None, Mapping[str, int] | None]:
+    def at(self, now: StoreView) -> tuple[Join | None, Mapping[str, int] | None]:
+        """The same of this view."""
         if stored_metric(now.version.generation) is None:
             return None, None
         offsets = Snapshot(now.version.generation, now.version.heads, ()).offsets

@@ -37,8 +37,7 @@ from streammetrics_consumers.query.experiment_index import ExperimentIndex, inde
 from streammetrics_consumers.query.experiment_plan import arm_states
 from streammetrics_consumers.query.experiment_totals import Totals
 from streammetrics_consumers.query.exposed_answers import ExposureStatus
-from streammetrics_consumers.query.exposures_status import ExposuresReader
-from streammetrics_consumers.query.join_status import JoinReader
+from streammetrics_consumers.query.exposures_status import PendingReaders
 from streammetrics_consumers.query.moments import Last, read_at_same_offsets
 from streammetrics_consumers.query.query import (
     Query,
@@ -190,21 +189,6 @@ def _compared(
     """The results of `read` with the experiment, the join and the status of exposures."""
     shown = partial(ComparisonReader(ledger, query, totals).with_experiment, read)
     return with_pending(ledger, query, PendingReaders(ledger), Last(), shown)
-
-
-class PendingReaders:
-    """What reads the status of the events that wait for others: of a join, and of exposures."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._join, self._exposures = JoinReader(ledger), ExposuresReader(ledger)
-
-    def read(
-        self, generation: int | None
-    ) -> tuple[tuple[Join | None, ExposureStatus | None], Mapping[str, int] | None]:
-        """The status of both, and the offsets at the moment of the last; None without any."""
-        join, offsets = self._join.found(generation)
-        exposures, later = self._exposures.found(generation)
-        return (join, exposures), offsets if later is None else later
 
 
 def with_pending(

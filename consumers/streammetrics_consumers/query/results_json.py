@@ -10,6 +10,7 @@ import os
 import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -72,9 +73,9 @@ class RowSpool:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `pieces`
         self._row_json = Encoder().text
         self._ends = array("q", [0])
-        self._places: tuple[array[int], array[int], array[int]] = array("l"), array("l"), array("l")
+        self._places: tuple[array[int], array[int], array[int]] = array("i"), array("i"), array("i")
         self._windows: dict[Window, int] = {}
-        self._slices: dict[tuple[tuple[str, SliceValue], ...], int] = {}
+        self._slices: dict[tuple[SliceValue, ...], int] = {}  # name, value, name, value, ...
         self._metrics: dict[str, int] = {}
 
     def keep(self, rows: Sequence[SliceRow]) -> Sequence[SliceRow]:
@@ -107,14 +108,14 @@ class RowSpool:
         self._ends.append(self._ends[-1] + len(data))
         windows, slices, metrics = self._places
         windows.append(self._windows.setdefault(row.window, len(self._windows)))
-        items = tuple(row.slice.items())
+        items = tuple(chain.from_iterable(row.slice.items()))
         slices.append(self._slices.setdefault(items, len(self._slices)))
         metrics.append(self._metrics.setdefault(row.metric, len(self._metrics)))
 
     def _sorted_pieces(self) -> Iterator[bytes]:
         ranks = (
             _ranks([window_key(window) for window in self._windows]),
-            _ranks([slice_key(dict(items)) for items in self._slices]),
+            _ranks([slice_key(_slice_of(items)) for items in self._slices]),
             _ranks(list(self._metrics)),
         )
         keys = [rank[np.array(places)] for rank, places in zip(ranks, self._places, strict=True)]
@@ -150,6 +151,11 @@ def _joined(rows: Iterable[bytes]) -> Iterator[bytes]:
             piece, comma = [], b", "
     if piece:
         yield comma + b", ".join(piece)
+
+
+def _slice_of(items: Sequence[SliceValue]) -> Slice:
+    """The slice of these names and values, which alternate."""
+    return dict(zip(map(str, items[::2]), items[1::2], strict=True))
 
 
 def _ranks(keys: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.intp]]:

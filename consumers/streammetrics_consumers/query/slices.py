@@ -175,13 +175,13 @@ class KeyedState(NamedTuple):
         """These slices with their digests and results, many at once; then the other keys. needs:
         whether the result of a digest is needed, else it is None. Drifts are always computed."""
         slice_of_key = {key: slice_ for slice_, key in slices}
-        digests = {} if self.digests is None else self.digests
         for keys, read in state_blocks(self.states, list(slice_of_key)):
             if self.against is not None:
                 drifts = self.against.computed(keys, read.chosen(keys))
                 for key, drift in zip(keys, drifts, strict=True):
                     yield slice_of_key[key], drift.digest, drift
                 continue
+            digests = {} if self.digests is None else self.digests
             unknown = [key for key in keys if key not in digests]
             chosen = read.chosen(unknown) if unknown else None
             if chosen is not None:

@@ -125,7 +125,7 @@ class CellCache:
     ) -> Iterator[tuple[Slice, StateCell]]:
         """The cells of these slices of a state, then that of the other keys."""
         kept_as = form.name, form.more, form.users
-        kept: dict[str, StateCell] = {}  # of this state: others may remove them
+        kept: dict[str, StateCell] = {}  # that were found: others may remove them
 
         def needs(digest: str) -> bool:
             key = digest, *kept_as
@@ -136,13 +136,12 @@ class CellCache:
             return cell is None
 
         for slice_, digest, computed in state.computed(slices, needs, with_other=with_other):
-            cell = kept.get(digest)
-            if cell is None or computed is not None:
-                assert computed is not None
-                cell = form.cell(computed)
-                if not computed.drift:
-                    kept[digest] = cell
-                    self._keep((digest, *kept_as), cell)
+            if computed is None:
+                yield slice_, kept[digest]
+                continue
+            cell = form.cell(computed)
+            if not computed.drift:
+                self._keep((digest, *kept_as), cell)
             yield slice_, cell
 
     def _keep(self, key: tuple[Hashable, ...], cell: StateCell) -> None:

@@ -15,8 +15,7 @@ from streammetrics_consumers.model.generation import Metric
 from streammetrics_consumers.query.answers import Join
 from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.exposed_answers import ExposureStatus
-from streammetrics_consumers.query.exposures_status import ExposuresReader
-from streammetrics_consumers.query.join_status import JoinReader
+from streammetrics_consumers.query.exposures_status import PendingReaders
 from streammetrics_consumers.query.json_kinds import Answer, Count, Counts, Time
 from streammetrics_consumers.query.query import require_generation
 from streammetrics_consumers.query.query_plan import idle_heads
@@ -110,8 +109,7 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
     generation = snapshot.generation
     entries = count_entries(ledger.store, generation.id)
     idle = idle_heads(snapshot)
-    join, _ = JoinReader(ledger).found(wanted)
-    exposures, _ = ExposuresReader(ledger).found(wanted)
+    (join, exposures), _ = PendingReaders(ledger).read(wanted)
     return dumps(
         Status(
             generation=generation.id,

@@ -18,9 +18,8 @@ from streammetrics_consumers.model.formatting import iso_utc
 from streammetrics_consumers.model.generation import Metric, PaneSize
 from streammetrics_consumers.model.hook_events import STATES, HookState
 from streammetrics_consumers.query.counting_history import CountingHistory
-from streammetrics_consumers.query.exposures_status import ExposuresReader
+from streammetrics_consumers.query.exposures_status import PendingReaders
 from streammetrics_consumers.query.hook_answers import SentHook
-from streammetrics_consumers.query.join_status import JoinReader
 from streammetrics_consumers.query.query_plan import MetricLayout, idle_heads
 from streammetrics_consumers.query.status import snapshot_of
 from streammetrics_consumers.query.stream_warnings import stream_warnings
@@ -46,8 +45,9 @@ def status_text(ledger: Ledger, style: Style, *, title: str, wanted: int | None 
         Text(""),
     ]
     parts.extend(Text(line) for line in _windows(snapshot))
-    parts.extend(join_table(JoinReader(ledger).found(wanted)[0]))
-    parts.extend(exposures_table(ExposuresReader(ledger).found(wanted)[0]))
+    (join, exposures), _ = PendingReaders(ledger).read(wanted)
+    parts.extend(join_table(join))
+    parts.extend(exposures_table(exposures))
     entries = count_entries(ledger.store, snapshot.generation.id)
     if entries.open or entries.done:
         still = "refused event is open" if entries.open == 1 else "refused events are open"

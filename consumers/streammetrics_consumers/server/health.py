@@ -198,6 +198,7 @@ class HealthMonitor:
         self._snapshot: HealthSnapshot | None = None
         self._looked_s = 0.0
         self._began_s = watched.monotonic()
+        self._committed_s: float | None = None  # the last commit that an answer told of
 
     def snapshot(self) -> HealthSnapshot:
         """The last snapshot, or a new one if that is older than a second."""
@@ -237,8 +238,7 @@ class HealthMonitor:
         lags = [_lag(reported, now) for reported in workers.values() if reported is not None]
         messages = [lag for lag, _ in lags if lag is not None]
         seconds = [lag for _, lag in lags if lag is not None]
-        moves = [v.committed_s for v in workers.values() if v and v.committed_s is not None]
-        moves += [] if snapshot.moved_s is None else [snapshot.moved_s]
+        committed_s = self._last_commit_s(snapshot, workers)
         problem = None if snapshot.away is not None else unready(self._ledger, watched)
         behind_s = max(seconds, default=None)
         state, sentence = _state(snapshot, problem, bool(workers), behind_s)
@@ -251,7 +251,7 @@ class HealthMonitor:
             **counted(snapshot.counters),
             lag_messages=lag,
             lag_seconds=behind_s,
-            committed_s=round(now_s - max(moves), 1) if moves else None,
+            committed_s=None if committed_s is None else round(now_s - committed_s, 1),
             since_s=round(now_s - self._began_s, 1),
             workers=tuple(
                 _worker(name, reported, watched, now) for name, reported in workers.items()
@@ -259,6 +259,15 @@ class HealthMonitor:
             warnings=snapshot.warnings,
             text=_text(snapshot.counters, lag, behind_s),
         )
+
+    def _last_commit_s(self, snapshot: HealthSnapshot, workers: Workers) -> float | None:
+        """When something was committed last, also by a worker that was replaced since, or before
+        the store was away; None if this process has seen no commit."""
+        reported = (status.committed_s for status in workers.values() if status is not None)
+        with self._lock:
+            commits = [self._committed_s, snapshot.moved_s, *reported]
+            self._committed_s = max((at_s for at_s in commits if at_s is not None), default=None)
+            return self._committed_s
 
 
 def _state(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -118,14 +119,27 @@ class Keys:
         lead = table.slots.astype(np.uint64)
         if table.groups is not None:
             lead = lead << np.uint64(self.layout.group_bits) | table.groups
-        moved: list[list[Run]] = [[] for _ in self.stores]
+        built = self._built(table, lead)
+        ascending = bool((lead[1:] > lead[:-1]).all())
+        first = next(built, None)
+        if first is not None and ascending and len(self.stores) == 1:
+            # Written where they stay: pages that are new to a large process cost more than keys.
+            most = len(table.counts) * len(table.codes)
+            if table.held is not None:
+                most = min(most, int(table.held.sum()))
+            runs = (run for (run,) in chain([first], built))
+            self.stores[0].add_sorted(Run.filled(Run.room(most, first[0]), runs))
+        elif first is not None:
+            moved = [[*pieces] for pieces in zip(first, *built, strict=True)]
+            self._put(moved, ascending)
+
+    def _built(self, table: Table, lead: U64) -> Iterator[list[Run]]:
+        """The keys of a table in pieces, as a run for each store."""
         for leads, codes, counts in table.pieces(lead):
             entry, label, entry_counts = _entries(counts, self.layout.label_bits)
             fields = self.layout.fields(leads[entry], codes[entry], label)
             several = None if int(entry_counts.max()) == 1 else narrowed(entry_counts)
-            for pieces, piece in zip(moved, self.layout.close(fields, several), strict=True):
-                pieces.append(piece)
-        self._put(moved, ascending=bool((lead[1:] > lead[:-1]).all()))
+            yield self.layout.close(fields, several)
 
     def merge(
         self,

@@ -298,11 +298,10 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
         raise damaged("counts of 2**63 rows or more")
     if k and not rows.min():
         raise damaged("a value without rows")
-    units, used = np.zeros(width, np.int64), np.flatnonzero(sizes)
-    of_groups = sizes[used]
+    units = np.zeros(width, np.int64)
+    np.add.at(units, slots, sizes)
     if total != k:  # some value has several rows
-        of_groups = np.add.reduceat(rows, (ends - sizes)[used], dtype=np.int64)
-    np.add.at(units, slots[used], of_groups)
+        units = _sums_of_runs(rows, units)
     over = np.zeros(width, np.bool_) if rule.max_rows is None else totals > rule.max_rows
     n_rows = np.where(over, 0, totals)
     if not bool((units == n_rows).all()):
@@ -314,6 +313,20 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
             raise damaged("totals that do not match the rows")
     narrow: Codes = codes.astype(np.uint32, copy=False) if bits_of(values) == 32 else codes
     return Table(totals, slots, sizes, narrow, counts, ids, groups, units)
+
+
+def _sums_of_runs(values: Words, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sum of each run of values, of these sizes; [r]. At once they would all become int64."""
+    sums, used = np.zeros(len(sizes), np.int64), np.flatnonzero(sizes)
+    ends = np.cumsum(sizes[used])
+    starts = ends - sizes[used]
+    for i in range(0, len(values), _CHUNK):
+        chunk = values[i : i + _CHUNK]
+        first, last = np.searchsorted(ends, [i, i + len(chunk) - 1], "right")
+        runs = slice(int(first), int(last) + 1)
+        begins = np.maximum(starts[runs] - i, 0)
+        sums[used[runs]] += np.add.reduceat(chunk, begins, dtype=np.int64)
+    return sums
 
 
 def _read_groups(rule: Rule, width: int, data: Reader) -> tuple[Ids, NDArray[np.intp], Indices]:

@@ -5,7 +5,7 @@ A key has one or two unsigned words: `low`, and above it `high` if 64 bits do no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, TypeAlias, cast
@@ -148,6 +148,20 @@ class Run:
             return room
         counts = [_ones(len(r)) if r.counts is None else r.counts for r in runs]
         return Run(room.low, room.high, np.concatenate(counts))
+
+    @staticmethod
+    def filled(room: Run, runs: Iterable[Run]) -> Run:
+        """Runs one after another in `room`, which is cut: no more of them are held than one."""
+        sizes, counts, n = list[int](), list[Words | None](), 0
+        for run in runs:
+            _move(room, n, run)
+            sizes.append(len(run))
+            counts.append(run.counts)
+            n += len(run)
+        if all(of_run is None for of_run in counts):
+            return room.cut(n, None)
+        every = [_ones(size) if c is None else c for size, c in zip(sizes, counts, strict=True)]
+        return room.cut(n, np.concatenate(every))
 
     def cut(self, n: int, counts: Words | None) -> Run:
         """The first n keys with these counts. The arrays, which must not be shared, are cut."""

@@ -17,7 +17,16 @@ from streammetrics.core.codec import Reader, Stack, Writer, require
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_dots import Dot, add_dots
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
-from streammetrics.core.parts.float_bits import BITS, UNIT, Dyadics, Split, split
+from streammetrics.core.parts.float_bits import (
+    BITS,
+    UNIT,
+    Dyadic,
+    Dyadics,
+    IntegerRatio,
+    Split,
+    dyadic,
+    split,
+)
 from streammetrics.core.parts.many_slots import AnySlots, cell_slots
 from streammetrics.core.parts.part import Column, LaterPart, Part, SeveralColumn, Slots, inner_slots
 
@@ -303,6 +312,19 @@ def scaled_sum(sums: Iterable[Fraction]) -> Fraction:
     near, *far = sums  # others are rare
     rest = [x * Fraction(2) ** s for x, s in zip(far, SCALES[1:], strict=False) if x]
     return near + sum(rest) if rest else near
+
+
+def scaled_ratio(sums: Sequence[Dyadic]) -> IntegerRatio:
+    """The total of the sums at each of the first SCALES, not reduced.
+
+    >>> scaled_ratio([(6, 2), (0, 5), (0, 5)])
+    IntegerRatio(numerator=6, denominator=4)
+    """
+    for units, _ in sums[1:]:
+        if units:
+            return IntegerRatio(*scaled_sum([dyadic(*part) for part in sums]).as_integer_ratio())
+    units, shift = sums[0]
+    return IntegerRatio(units, 1 << shift)
 
 
 def add_parts(

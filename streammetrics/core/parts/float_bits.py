@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -276,6 +276,9 @@ def two_product(
     return product, error
 
 
+Dyadic: TypeAlias = tuple[int, int]  # units, and n: units / 2 ** n
+
+
 class Dyadics(NamedTuple):
     """Numbers without rounding: integers in units of 2 ** -shift; shift is at least 0."""
 
@@ -285,6 +288,33 @@ class Dyadics(NamedTuple):
     def fractions(self) -> list[Fraction]:
         """The numbers."""
         return [dyadic(units, self.shift) for units in self.units]
+
+
+class IntegerRatio(NamedTuple):
+    """A number as a quotient of integers, which is not reduced: that takes most of the time of a
+    Fraction. denominator: positive."""
+
+    numerator: int
+    denominator: int
+
+    def as_integer_ratio(self) -> tuple[int, int]:
+        """Both integers, not in lowest terms."""
+        return self
+
+    def __bool__(self) -> bool:
+        return self.numerator != 0
+
+
+Exact: TypeAlias = int | Fraction | IntegerRatio
+
+
+def fraction(number: Exact) -> Fraction:
+    """The number in lowest terms.
+
+    >>> fraction(IntegerRatio(6, 4)), fraction(2)
+    (Fraction(3, 2), Fraction(2, 1))
+    """
+    return number if isinstance(number, Fraction) else Fraction(*number.as_integer_ratio())
 
 
 _ZERO: Final = Fraction()

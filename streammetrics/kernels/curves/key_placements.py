@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from streammetrics.kernels.curves.label_ranks import Words
 from streammetrics.kernels.curves.many_steps import ManySteps
-from streammetrics.kernels.inference.area_interval import Placements, placements_of
+from streammetrics.kernels.inference.area_interval import PlacementRow, Placements, placements_of
 from streammetrics.kernels.inference.placement_sums import BLOCK, PlacementSums, Ties
 
 Counts = NDArray[np.unsignedinteger]
@@ -89,14 +89,15 @@ def _score_placements(words: Words, counts: Counts) -> tuple[NDArray[np.int64], 
     return np.add.reduceat(rows, starts) - positives, positives
 
 
-def placements_of_many(steps: ManySteps) -> list[Placements | None]:
-    """The `placements` of each of many curves; None for one of 2**20 rows or more.
+def placements_of_many(steps: ManySteps) -> list[PlacementRow | None]:
+    """The row of the `placements` of each of many curves; None for one of 2**20 rows or more.
 
     >>> from streammetrics.kernels.curves.many_steps import many_steps
+    >>> from streammetrics.kernels.inference.area_interval import placements
     >>> negatives, positives = np.array([1, 1, 0]), np.array([0, 1, 2])
-    >>> [found] = placements_of_many(many_steps(negatives, positives, np.array([0, 3])))
-    >>> found.area, found.spread.variance
-    (0.9166666666666666, 0.013888888888888888)
+    >>> [row] = placements_of_many(many_steps(negatives, positives, np.array([0, 3])))
+    >>> row == placements(negatives, positives).row
+    True
     """
     n, p = steps.n, steps.p
     # Twice the negatives below each positive, and the positives above each negative; ties one half.
@@ -104,9 +105,6 @@ def placements_of_many(steps: ManySteps) -> list[Placements | None]:
     v = 2 * steps.tp - p
     sums = [steps.sums(values) for values in (p * w, p * w * w, n * v * v, p * n)]
     small = steps.positives + steps.negatives < _SMALL
-    columns = small, steps.positives, steps.negatives, *sums
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    return [
-        Placements(positives, negatives, half_wins, (a, b), ties) if is_small else None
-        for is_small, positives, negatives, half_wins, a, b, ties in rows
-    ]
+    columns = steps.positives, steps.negatives, *sums
+    rows: Iterator[PlacementRow] = zip(*(column.tolist() for column in columns), strict=True)
+    return [row if is_small else None for row, is_small in zip(rows, small.tolist(), strict=True)]

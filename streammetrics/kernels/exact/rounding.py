@@ -16,6 +16,8 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.parts.float_bits import Exact, IntegerRatio
+
 Ints = NDArray[np.int64]
 
 
@@ -55,7 +57,7 @@ def _dot(factors: list[Ints], tops: list[int]) -> int:
     return (cut(high, tops[i] >> bits) << bits) + cut(low, (1 << bits) - 1)
 
 
-def ratio(numerator: int | Fraction | float, denominator: int | Fraction | float) -> float:
+def ratio(numerator: Exact | float, denominator: Exact | float) -> float:
     """The nearest float, infinite past the largest; nan where the denominator is 0. Floats are sums
     with infinities, and are divided as floats.
 
@@ -64,17 +66,20 @@ def ratio(numerator: int | Fraction | float, denominator: int | Fraction | float
     """
     if not denominator:
         return math.nan
-    if type(numerator) is Fraction or type(denominator) is Fraction:
+    if type(numerator) in _QUOTIENTS or type(denominator) in _QUOTIENTS:
         numerator, denominator = _cleared(numerator, denominator)
     try:
-        return numerator / denominator + 0.0  # not -0.0
+        return numerator / denominator + 0.0  # type: ignore[operator] # not -0.0
     except OverflowError:
-        return math.inf if (numerator < 0) == (denominator < 0) else -math.inf
+        return math.inf if (numerator < 0) == (denominator < 0) else -math.inf  # type: ignore[operator]
+
+
+_QUOTIENTS: Final = frozenset({Fraction, IntegerRatio})
 
 
 def _cleared(
-    numerator: int | Fraction | float, denominator: int | Fraction | float
-) -> tuple[int | Fraction | float, int | Fraction | float]:
+    numerator: Exact | float, denominator: Exact | float
+) -> tuple[Exact | float, Exact | float]:
     """The same ratio of integers, so that it is one division; of floats as it is."""
     if isinstance(numerator, float) or isinstance(denominator, float):
         return numerator, denominator

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,17 +70,47 @@ class Placements:
 
         (Brunner and Munzel 2000, Biometrical Journal 42, 17-25.) nan where the variance is 0.
         """
-        p, n, square = self.positives, self.negatives, self.half_wins**2
-        if p < 2 or n < 2:
-            return PlacementSpread(math.nan, math.nan)
-        # What the rows of each class add to 4 P² N² (P - 1)(N - 1) times the variance.
-        a = (p * self.squares[0] - square) * (n - 1)
-        b = (n * self.squares[1] - square) * (p - 1)
-        variance = ratio(a + b, 4 * p * p * n * n * (p - 1) * (n - 1))
-        if not a + b:
-            return PlacementSpread(variance, math.nan)
-        of_classes = a * a * (n - 1) + b * b * (p - 1)
-        return PlacementSpread(variance, ratio((a + b) ** 2 * (p - 1) * (n - 1), of_classes))
+        return _spread(self.positives, self.negatives, self.half_wins, *self.squares)
+
+    @property
+    def row(self) -> PlacementRow:
+        """All of its numbers, in their order."""
+        classes = self.positives, self.negatives
+        return (*classes, self.half_wins, *self.squares, self.ties)
+
+
+PlacementRow: TypeAlias = tuple[int, int, int, int, int, int]
+
+
+@dataclass(frozen=True)
+class PlacementColumns:
+    """The `Placements` of many curves, each as its row."""
+
+    rows: Sequence[PlacementRow]
+
+    @cached_property
+    def table(self) -> Floats:
+        """Area, variance, degrees of freedom, positives, negatives and resolution, [6, k], as in
+        `AreaEstimate`."""
+        estimates = [
+            (ratio(u, 2 * p * n), *_spread(p, n, u, a, b), p, n, ratio(ties, 2 * p * n))
+            for p, n, u, a, b, ties in self.rows
+        ]
+        return np.array(estimates, np.float64).reshape(-1, 6).T
+
+
+def _spread(p: int, n: int, half_wins: int, p_squares: int, n_squares: int) -> PlacementSpread:
+    if p < 2 or n < 2:
+        return PlacementSpread(math.nan, math.nan)
+    # What the rows of each class add to 4 P² N² (P - 1)(N - 1) times the variance.
+    square = half_wins * half_wins
+    a = (p * p_squares - square) * (n - 1)
+    b = (n * n_squares - square) * (p - 1)
+    variance = ratio(a + b, 4 * p * p * n * n * (p - 1) * (n - 1))
+    if not a + b:
+        return PlacementSpread(variance, math.nan)
+    of_classes = a * a * (n - 1) + b * b * (p - 1)
+    return PlacementSpread(variance, ratio((a + b) ** 2 * (p - 1) * (n - 1), of_classes))
 
 
 def placements(negatives: Ints, positives: Ints) -> Placements:
@@ -225,20 +255,20 @@ class AreaBoundColumns(NamedTuple):
     widened: NDArray[np.bool_]
 
 
-def many_area_bounds(estimates: Sequence[AreaEstimate], level: float) -> AreaBoundColumns:
-    """The `area_bounds` of many areas, side by side.
+def many_area_bounds(table: Floats, level: float) -> AreaBoundColumns:
+    """The `area_bounds` of many areas, side by side; table: [6, k], as `PlacementColumns` has it.
 
-    >>> estimate = AreaEstimate(31 / 42, 0.022297808012094, 8.681519661, (6, 7))
-    >>> many_area_bounds([estimate], 0.95).lower.item() == area_bounds(*estimate[:4], 0.95).lower
+    >>> estimate = 31 / 42, 0.022297808012094, 8.681519661
+    >>> bounds = many_area_bounds(np.array([[*estimate, 6, 7, 0.0]]).T, 0.95)
+    >>> bounds.lower.item() == area_bounds(*estimate, (6, 7), 0.95).lower
     True
     """
-    table = np.array([(*x[:3], *x.classes, x.resolution) for x in estimates], np.float64)
-    return _bound_columns(table.reshape(-1, 6).tobytes(), level)
+    return _bound_columns(table.tobytes(), level)
 
 
 @lru_cache(maxsize=1)  # the areas and Gini's coefficients of the same curves have the same
 def _bound_columns(table: bytes, level: float) -> AreaBoundColumns:
-    columns = np.frombuffer(table, np.float64).reshape(-1, 6).T
+    columns = np.frombuffer(table, np.float64).reshape(6, -1)
     area, variance, df, positives, negatives, resolution = columns
     has_both = (positives > 0) & (negatives > 0) & (area >= 0) & (area <= 1)
     has_logit = (variance > 0) & (df > 0) & (area > 0) & (area < 1)

@@ -19,10 +19,11 @@ from fractions import Fraction
 from typing import Final
 
 from streammetrics.core.bounded import ByValue
+from streammetrics.core.parts.float_bits import Exact
 from streammetrics.kernels.exact.rounding import ratio
 
 
-def mean_variance(n: int, sum_: Fraction | int, squares: Fraction | int) -> float:
+def mean_variance(n: int, sum_: Exact, squares: Exact) -> float:
     """The variance of a mean of n independent units: (Σx² - (Σx)² / n) / (n - 1) / n.
 
     n - 1 degrees of freedom; nan for n < 2. 0 if a rounded Σx² is too small.
@@ -37,9 +38,9 @@ def mean_variance(n: int, sum_: Fraction | int, squares: Fraction | int) -> floa
 
 def ratio_variance(
     units: int,
-    y: Fraction | int,
-    n: Fraction | int,
-    squares: tuple[Fraction | int, Fraction | int, Fraction | int],
+    y: Exact,
+    n: Exact,
+    squares: tuple[Exact, Exact, Exact],
 ) -> float:
     """The variance of R = Σy / Σn over independent units: U/(U-1) Σ (y_u - R n_u)² / (Σn)².
 
@@ -63,9 +64,7 @@ def ratio_variance(
     return ratio(max(units * spread, 0) * unit**4, (units - 1) * below**4 * scale)
 
 
-def _spread(
-    y: Fraction | int, n: Fraction | int, squares: tuple[Fraction | int, ...]
-) -> tuple[int, int]:
+def _spread(y: Exact, n: Exact, squares: tuple[Exact, ...]) -> tuple[int, int]:
     """Σ (n y_u - y n_u)², as numerator and denominator: without fractions, which are reduced at
     each step."""
     (a, a_unit), (b, b_unit) = y.as_integer_ratio(), n.as_integer_ratio()
@@ -99,7 +98,7 @@ def rounded_ratio_variance(
     return ratio_variance(units, y, n, (Fraction(0),) * 3 if none else squares)
 
 
-def rounded_mean_variance(n: int, sum_: Fraction, squares: Fraction) -> float:
+def rounded_mean_variance(n: int, sum_: Exact, squares: Exact) -> float:
     """`mean_variance` where values and squares were rounded to float64 before they were summed: 0
     if the spread may be that of the rounding alone, as in `rounded_ratio_variance`.
 

@@ -90,13 +90,15 @@ def shown_lists(lists: Lists) -> Lists:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relevant:
-    """Relevant items, list by list, best rank first, [h] each: list, 0-based rank, grade, and the
-    number of unjudged items above it (None: none)."""
+    """Relevant items, list by list, best rank first, [h] each: list, 0-based rank, grade, the
+    number of unjudged items above it (None: none), and its position among the items of all lists,
+    -1 in a list with relevant items of equal scores (None: not known)."""
 
     lists: Indices
     ranks: Indices
     grades: Grades
     unjudged: Indices | None = None
+    items: Indices | None = None
 
     def at_least(self, rel: int) -> Relevant:
         """The items of grade `rel` or more."""
@@ -124,21 +126,29 @@ class Relevant:
         if len(several) == 1:
             return several[0]
         unjudged = [hits.unjudged for hits in several if hits.unjudged is not None]
+        items = [hits.items for hits in several if hits.items is not None]
         return Relevant(
             np.concatenate([hits.lists for hits in several] or [np.empty(0, np.intp)]),
             np.concatenate([hits.ranks for hits in several] or [np.empty(0, np.intp)]),
             np.concatenate([hits.grades for hits in several] or [np.empty(0, np.uint8)]),
             np.concatenate(unjudged) if unjudged else None,
+            np.concatenate(items) if items and len(items) == len(several) else None,
         )
 
-    def moved(self, first: int) -> Relevant:
-        """The same items, with lists numbered from `first` on."""
-        return Relevant(self.lists + first, self.ranks, self.grades, self.unjudged)
+    def moved(self, first: int, item: int) -> Relevant:
+        """The same items, with lists numbered from `first` on, and items from `item` on."""
+        items = None if self.items is None else np.where(self.items < 0, -1, self.items + item)
+        return Relevant(self.lists + first, self.ranks, self.grades, self.unjudged, items)
 
     def take(self, indices: Indices) -> Relevant:
         """The items at these indices."""
-        unjudged = None if self.unjudged is None else self.unjudged[indices]
-        return Relevant(self.lists[indices], self.ranks[indices], self.grades[indices], unjudged)
+        return Relevant(
+            self.lists[indices],
+            self.ranks[indices],
+            self.grades[indices],
+            None if self.unjudged is None else self.unjudged[indices],
+            None if self.items is None else self.items[indices],
+        )
 
 
 @dataclass(frozen=True, eq=False)

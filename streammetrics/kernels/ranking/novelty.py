@@ -129,7 +129,7 @@ def _gained(lists: Ranked, alpha: float, rel: int, cut: int | None, weights: Wei
     Tied items count as in the mean of all orders.
     """
     hits, masks = lists.once(answering_hits), lists.once(_masks, rel)
-    gains = gained(hits, masks.words, lists.n, cut, fading(alpha)(MOST), weights)
+    gains = gained(hits, masks.words, lists.n, cut, alpha, weights)
     is_open = ~(hits.untied & masks.fits)
     if is_open.any():
         pairs = _gained_by_pairs(lists, is_open, alpha, rel, cut, weights)
@@ -261,11 +261,11 @@ def _greedy(lists: Ranked, alpha: float, rel: int, cut: int | None) -> Pair:
     masks, places = lists.once(_masks, rel), _subtopics(lists).places
     selected = np.flatnonzero(masks.fits & (places.sizes > 0))
     depth = MOST if cut is None else min(cut, MOST)
-    gains, powers = _gain_table(alpha, MOST), fading(alpha)(MOST)
+    gains = _gain_table(alpha, MOST)
     firsts, sizes = places.offsets[selected], places.sizes[selected]
     high, low = np.zeros(lists.n), np.zeros(lists.n)
     high[selected], low[selected] = greedy(
-        firsts, sizes, masks.words, depth, powers, _discounts, gains
+        firsts, sizes, masks.words, depth, alpha, _discounts, gains
     )
     if not masks.fits.all():
         _greedy_by_pairs(lists, ~masks.fits, alpha, rel, cut, Pair(high, low))

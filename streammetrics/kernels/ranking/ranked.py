@@ -32,28 +32,44 @@ from streammetrics.kernels.ranking.ties import (
 CODE: Final = np.uint64(PADDING)  # the bits of a key that hold the code
 LAST: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # above the key of any item, even at a score of -inf
 NARROWEST: Final = 8  # items; a shorter list costs as much
+_NUMBERS: Final = (1 << 26) - 1  # relevant items whose numbers fit below a score of 32 bits
 _PADS: Final = np.array([0, LAST], np.uint64)
 
 T = TypeVar("T", bound=np.generic)
 
 
-def sort_keys(scores: Scores, grades: Grades, judged: NDArray[np.bool_] | None) -> Keys:
-    """Keys that sort by score, high to low, and in a tie by grade, best first; of any shape."""
+def sort_keys(
+    scores: Scores,
+    grades: Grades,
+    judged: NDArray[np.bool_] | None,
+    relevant: Indices | None = None,
+    number_bits: int = 0,
+) -> Keys:
+    """Keys that sort by score, high to low, and in a tie by grade, best first; of any shape.
+
+    number_bits: of float32, the bits below score and grade, which hold the number of an item among
+    the `relevant` ones, subtracted from the highest one.
+    """
     # Without a sign bit, as for probabilities, the bits are in order.
     signed = bool(scores.view(f"i{scores.itemsize}").min(initial=0) < 0)
     codes = codes_of(scores) if signed else scores.view(f"u{scores.itemsize}")
     keys = codes.astype(np.uint64)
-    top = LAST >> np.uint64(1)  # so that no key has the upper bits of `LAST`
-    if scores.dtype == np.float32:
-        keys <<= np.uint64(CODE_BITS)
+    top, judgement = LAST >> np.uint64(1), np.uint64(1 << number_bits)
+    if scores.dtype == np.float32:  # `top`, so that no key has the upper bits of `LAST`
+        keys <<= np.uint64(CODE_BITS + number_bits)
     else:  # the code replaces the last 5 of 64 bits; `full_ranks` restores them where it matters
         keys &= ~CODE
         top = LAST if signed else top  # its upper bits are those of a NaN
-    keys += grades
+    if number_bits:
+        labels = grades[relevant] * judgement
+        labels += np.arange(len(labels), dtype=np.uint64)
+        keys[relevant] += labels
+    else:
+        keys += grades
     if judged is not None:
-        keys += judged
+        keys += judged * judgement if number_bits else judged
         return np.subtract(top, keys, out=keys)
-    return np.subtract(top - np.uint64(1), keys, out=keys)
+    return np.subtract(top - judgement, keys, out=keys)
 
 
 def key_rows(keys: Keys, offsets: Lengths, list_numbers: Indices) -> Keys:
@@ -180,8 +196,10 @@ def _ranked(lists: Lists, depth: int | None, ties: str) -> Ranked:
         groups: list[TieGroups] = []
         for first, part in _part_ranks(lists, _CHUNK):
             assert part.scores is not None
-            for relevant, tied in _sorted(part, part.scores, depth, ties):
-                hits.append(relevant.moved(first))
+            item = int(lists.offsets[first])
+            of_part = indices[ends[first] : ends[first + len(part)]] - item
+            for relevant, tied in _sorted(part, part.scores, of_part, depth, ties):
+                hits.append(relevant.moved(first, item))
                 if tied is not None:
                     groups.append(tied.moved(first))
         tie_groups = TieGroups.join(groups)
@@ -190,7 +208,7 @@ def _ranked(lists: Lists, depth: int | None, ties: str) -> Ranked:
     if lists.judged is not None:
         running = np.concatenate([[0], np.cumsum(~lists.judged)])
         unjudged = running[indices] - running[lists.offsets[owners]]
-    relevant = Relevant(owners, indices - lists.offsets[owners], grades, unjudged)
+    relevant = Relevant(owners, indices - lists.offsets[owners], grades, unjudged, indices)
     hits_above = relevant if depth is None else relevant.above(depth)
     return Ranked(lists, hits_above, TieGroups.none(), counts, relevant_items)
 
@@ -212,22 +230,27 @@ def _counts(owners: Indices, grades: Grades, lists: Lists) -> Lengths:
 
 
 def _sorted(
-    lists: Lists, scores: Scores, depth: int | None, ties: str
+    lists: Lists, scores: Scores, relevant: Indices, depth: int | None, ties: str
 ) -> Iterator[tuple[Relevant, TieGroups | None]]:
     """Sort each list by score; lists of similar length are sorted as the rows of one matrix."""
     lengths = np.diff(lists.offsets)
-    keys = sort_keys(scores, lists.grades, lists.judged)
+    shift = 0
+    if lists.subtopics is not None and scores.dtype == np.float32 and len(relevant) <= _NUMBERS:
+        shift = max(1, len(relevant).bit_length())
+    keys = sort_keys(scores, lists.grades, lists.judged, relevant, shift)
     for list_numbers in groups_of_length(lengths):
         rows = key_rows(keys, lists.offsets, list_numbers)
         rows.sort(axis=1)
         width = rows.shape[1]
         top = width if depth is None else min(depth, width)
-        codes = rows[:, :top].astype(np.uint8)
+        head = rows[:, : top + 1] >> np.uint64(shift) if shift else rows
+        codes = head[:, :top].astype(np.uint8)
         codes &= PADDING
-        open_ = may_be_open(rows, top)
+        open_ = may_be_open(head, top)
         groups = None
         if len(open_):
-            full_keys, full_codes = full_ranks(rows[open_], lists, scores, list_numbers[open_])
+            open_rows = rows[open_] >> np.uint64(shift)
+            full_keys, full_codes = full_ranks(open_rows, lists, scores, list_numbers[open_])
             if ties == "expected":
                 groups = TieGroups.from_rows(list_numbers[open_], full_keys, full_codes, top)
                 codes[open_] = IRRELEVANT  # no hits
@@ -238,10 +261,25 @@ def _sorted(
         flat = codes.reshape(-1)
         indices, _ = nonzero(flat < IRRELEVANT)
         row = indices // top
-        unjudged = None
+        ranks = indices - row * top
+        unjudged = items = None
         if lists.judged is not None:
             unjudged = np.cumsum(codes == UNJUDGED, axis=1).reshape(-1)[indices]
+        if shift:
+            numbers = ~rows[row, ranks] & np.uint64((1 << shift) - 1)
+            items = relevant[numbers.astype(np.intp)]
+            flat_head = head.reshape(-1)
+            if np.count_nonzero(flat_head[1:] == flat_head[:-1]):
+                items[_repeats(head)[row]] = -1
         yield (
-            Relevant(list_numbers[row], indices - row * top, IRRELEVANT - flat[indices], unjudged),
+            Relevant(list_numbers[row], ranks, IRRELEVANT - flat[indices], unjudged, items),
             groups,
         )
+
+
+def _repeats(head: Keys) -> NDArray[np.bool_]:
+    """Whether relevant items of a row have equal scores and grades; [s]."""
+    same = head[:, 1:] == head[:, :-1]
+    same &= (head[:, 1:] & CODE) < IRRELEVANT
+    repeats: NDArray[np.bool_] = same.any(axis=1)
+    return repeats

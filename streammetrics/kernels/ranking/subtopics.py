@@ -18,8 +18,10 @@ MAX_ANSWERS: Final = 1 << 10  # subtopics of one item; gains are compared in 63 
 _GRADE_BITS: Final = 8
 _GRADES: Final = (1 << _GRADE_BITS) - 1
 _TOPIC_BITS: Final = 24
-_WORD: Final = 62  # subtopics whose bits are compared in one integer
-_POWERS: Final = np.ldexp(1.0, np.arange(53))  # of two, as exact as their sums
+PACKED: Final = 53  # subtopics of a list, whose bits are exact as a float64
+_POWERS: Final = np.ldexp(1.0, np.arange(PACKED))  # of two
+_LABEL_BITS: Final = 4  # of a grade below the bits of subtopics
+_LABEL: Final = (1 << _LABEL_BITS) - 1
 MAX_TOPICS: Final = 1 << _TOPIC_BITS  # of one list
 
 
@@ -42,11 +44,13 @@ class Subtopics:
     places: for each list the items that answer a subtopic: their 0-based positions in the list, or
     -1 for an item that is not in it. Of items with equal gains the ideal order has the first one
     here first. answers: for each list ascending codes of item (position in `places`), subtopic and
-    grade, made by `answer_codes`.
+    grade, made by `answer_codes`; or, if `packed`, for each item a code of its subtopics, as bits,
+    and of the grade in which it answers all of them, made by `packed_order`.
     """
 
     places: Ragged[np.int64]
     answers: Ragged[np.int64]
+    packed: bool = False
 
     @classmethod
     def none(cls, n: int) -> Subtopics:
@@ -57,8 +61,11 @@ class Subtopics:
     @classmethod
     def join(cls, parts: Sequence[Subtopics]) -> Subtopics:
         """Those of the lists of all parts."""
-        columns = [part.places for part in parts], [part.answers for part in parts]
-        return cls(*map(_joined, columns))
+        packed = all(part.packed for part in parts)
+        if not packed:
+            parts = [part.unpacked() for part in parts]
+        places = _joined([part.places for part in parts])
+        return cls(places, _joined([part.answers for part in parts]), packed)
 
     @property
     def owners(self) -> Ints:
@@ -67,29 +74,61 @@ class Subtopics:
 
     def part(self, first: int, last: int) -> Subtopics:
         """Those of the lists from `first` up to but excluding `last`."""
-        return Subtopics(_part(self.places, first, last), _part(self.answers, first, last))
+        places, answers = (_part(column, first, last) for column in (self.places, self.answers))
+        return Subtopics(places, answers, self.packed)
 
     def moved(self, positions: Ints) -> Subtopics:
         """The same with new positions in the lists, one for each item in `places`."""
-        return Subtopics(Ragged(positions, self.places.offsets), self.answers)
+        return Subtopics(Ragged(positions, self.places.offsets), self.answers, self.packed)
 
-    def columns(self) -> tuple[Ints, Ints, Ints]:
-        """Of each answer the item, from 0 over those of all lists, the subtopic, from 0 in its
-        list, and the grade; [p], ascending by item."""
+    def unpacked(self) -> Subtopics:
+        """The same with a code for each answer."""
+        if not self.packed:
+            return self
+        items, topics, grades = self.columns()
+        ends = np.searchsorted(items, self.places.offsets)
+        items -= np.repeat(self.places.offsets[:-1], np.diff(ends))
+        return Subtopics(self.places, Ragged(answer_codes(items, topics, grades), ends))
+
+    def words(self, rel: int) -> Ints:
+        """The subtopics that each item answers in grade `rel` or more, as bits, if `packed`."""
         codes = self.answers.values
-        items = np.repeat(self.places.offsets[:-1], self.answers.sizes)
+        words = codes >> _LABEL_BITS
+        if rel > 1:
+            words[codes & _LABEL < rel] = 0
+        return words
+
+    def columns(self, selected: NDArray[np.bool_] | None = None) -> tuple[Ints, Ints, Ints]:
+        """Of each answer, in the selected lists, the item, from 0 over those of all lists, the
+        subtopic, from 0 in its list, and the grade; [p], ascending by item."""
+        of_codes: Ints | slice = slice(None)
+        if selected is not None:
+            of_codes = np.flatnonzero(np.repeat(selected, self.answers.sizes))
+        codes = self.answers.values[of_codes]
+        if self.packed:
+            bits = np.unpackbits(
+                (codes >> _LABEL_BITS).astype("<i8").view(np.uint8), bitorder="little"
+            )
+            cells = np.flatnonzero(bits)
+            rows = cells >> 6
+            return (
+                np.arange(len(self.places.values))[of_codes][rows],
+                cells & 63,
+                codes[rows] & _LABEL,
+            )
+        items = np.repeat(self.places.offsets[:-1], self.answers.sizes)[of_codes]
         items += codes >> (_GRADE_BITS + _TOPIC_BITS)
         topics = (codes >> _GRADE_BITS) & ((1 << _TOPIC_BITS) - 1)
         return items, topics, codes & _GRADES
 
     def answers_at_least(self, rel: int, selected: NDArray[np.bool_]) -> Answers:
         """The answers of grade `rel` or more in the selected lists; selected: bool [n]."""
-        items, topics, grades = self.columns()
-        owners = np.repeat(np.arange(len(self.answers)), self.answers.sizes)
-        indices = np.flatnonzero((grades >= rel) & selected[owners])
-        keys = owners[indices] << _TOPIC_BITS | topics[indices]
+        items, topics, grades = self.columns(selected)
+        graded = np.flatnonzero(grades >= rel)
+        items, topics = items[graded], topics[graded]
+        keys = self.owners[items] << _TOPIC_BITS | topics
         different, numbers = np.unique(keys, return_inverse=True)
-        return Answers(items[indices], numbers, different >> _TOPIC_BITS)
+        return Answers(items, numbers, different >> _TOPIC_BITS)
 
 
 def canonical_order(
@@ -104,14 +143,8 @@ def canonical_order(
     counts = np.diff(firsts, append=len(items))
     item_numbers = items[firsts]
     owners, places = owners[item_numbers], places[item_numbers]
-    if not len(item_numbers):
-        return Subtopics.none(n)
-    order: Ints | slice = slice(None)
-    if not ordered:
-        pass
-    elif int(codes.max()) >> _GRADE_BITS < _WORD:
-        order = _order_of_bits(owners, items, codes, firsts, counts)
-    else:
+    order = np.arange(len(owners))
+    if ordered:
         ranks = owners
         for j in range(int(counts.max(initial=0))):
             has_code = counts > j
@@ -123,46 +156,63 @@ def canonical_order(
     ends = offsets_of(sorted_counts)
     numbers = np.arange(len(owners))
     of_answers = np.repeat(numbers, sorted_counts)  # the item of each answer
-    if ordered:
-        codes = codes[(firsts[order] - ends[:-1])[of_answers] + np.arange(len(codes))]
+    codes = codes[(firsts[order] - ends[:-1])[of_answers] + np.arange(len(codes))]
     answers = (numbers - starts[owners])[of_answers] << (_GRADE_BITS + _TOPIC_BITS) | codes
     return Subtopics(Ragged(places[order], starts), Ragged(answers, ends[starts]))
+
+
+def packed_order(
+    n: int,
+    owners: Ints,
+    places: Ints,
+    words: Ints,
+    grades: NDArray[np.integer],
+    *,
+    ordered: bool = True,
+) -> Subtopics:
+    """The same of items whose subtopics are the bits of `words`, the highest for the first one, and
+    who answer all in their grade; 0 for an item that answers none."""
+    answering = np.flatnonzero(words)
+    owners, places, words = owners[answering], places[answering], words[answering]
+    codes = words << _LABEL_BITS | grades[answering]
+    if ordered and len(codes):
+        order = _order_of_bits(owners, words, codes & _LABEL)
+        places, codes = places[order], codes[order]
+    starts = offsets_of(np.bincount(owners, minlength=n))
+    return Subtopics(Ragged(places, starts), Ragged(codes, starts), packed=True)
 
 
 def topic_words(items: Ints, topics: Ints, n: int) -> Ints:
     """The subtopics, below 63, of each of n items as the bits of an integer; [n]. items: ascending,
     topics: each once for an item; [p]."""
-    if int(topics.max(initial=0)) < len(_POWERS):  # sums of floats are exact
+    if int(topics.max(initial=0)) < PACKED:  # sums of floats are exact
         return np.bincount(items, _POWERS[topics], n).astype(np.int64)
     words, firsts = np.zeros(n, np.int64), run_starts(items)
     words[items[firsts]] = np.bitwise_or.reduceat(np.int64(1) << topics, firsts)
     return words
 
 
-def _order_of_bits(
-    owners: Ints, items: Ints, codes: Ints, firsts: Ints, counts: Ints
-) -> NDArray[np.intp]:
-    """The same order of items, whose subtopics are below `_WORD`; owners: of items.
+def _order_of_bits(owners: Ints, words: Ints, grades: Ints) -> NDArray[np.intp]:
+    """The canonical order of items with these words, of at least one bit.
 
-    An item has a bit for each subtopic after its first, the next one highest, which is 0 if it
-    answers it. Bits after its last subtopic are 0, so that an item is before those that answer
-    more; then the last subtopic decides. A fifth of the time of α-nDCG less than by `np.unique`.
+    After its first subtopic an item has a bit for each further one, the next one highest, which is
+    0 if it answers it. Bits after its last subtopic are 0, so that an item is before those that
+    answer more; then the last subtopic decides.
     """
-    topics = codes >> _GRADE_BITS
-    first, last, width = topics[firsts], topics[firsts + counts - 1], int(topics.max()) + 1
-    words = topic_words(items, width - 1 - topics, int(items[-1]) + 1)[items[firsts]]
-    after = width - 1 - last
-    words = (~words & ((1 << (width - 1 - first)) - 1)) >> after << after
-    head = (owners << 6 | first) << 4 | codes[firsts] & _GRADES
+    top = np.frexp(words.astype(np.float64))[1].astype(np.int64)
+    least = words & -words
+    width = int(top.max())
+    first, last = width - top, width - 1 - np.bitwise_count(least - 1)
+    head = (owners << 6 | first) << _LABEL_BITS | grades
+    further_bits = (~words & ((1 << top - 1) - 1) & -least) << first
     index_bits = len(owners).bit_length()
     room = 63 - index_bits - (int(owners[-1]) << 10 | 1023).bit_length()
     if room < 8:  # of more lists than are ranked together
-        return np.lexsort((last, words << first, head)).astype(np.intp)
-    rest = words << first  # of `width - 1` bits, whatever the first subtopic
+        return np.lexsort((last, further_bits, head)).astype(np.intp)
     if whole := width + 5 <= room:
-        keys = (head << (width - 1) | rest) << 6 | last
+        keys = (head << (width - 1) | further_bits) << 6 | last
     else:  # the upper bits, which few items have in common
-        keys = head << room | rest >> max(0, width - 1 - room)
+        keys = head << room | further_bits >> max(0, width - 1 - room)
     keys <<= index_bits
     keys |= np.arange(len(owners))
     keys.sort()
@@ -173,7 +223,7 @@ def _order_of_bits(
         tied_places = np.flatnonzero(np.append(same, False) | np.append(False, same))
         tied_items = order[tied_places]
         order[tied_places] = tied_items[
-            np.lexsort((last[tied_items], rest[tied_items], keys[tied_places]))
+            np.lexsort((last[tied_items], further_bits[tied_items], keys[tied_places]))
         ]
     return order
 

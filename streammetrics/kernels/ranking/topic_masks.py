@@ -9,6 +9,7 @@ lists of nine relevant items with three subtopics each, α-nDCG takes half the t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from streammetrics.core.parts.score_bits import codes_of
 from streammetrics.kernels.exact.double_double import Pair, joined, parts, times
 from streammetrics.kernels.ranking.graded_lists import Ranked
-from streammetrics.kernels.ranking.rank_tables import Floats
+from streammetrics.kernels.ranking.rank_tables import Floats, fading
 from streammetrics.kernels.ranking.ranked import LAST, groups_of_length, key_rows
 from streammetrics.kernels.ranking.subtopics import Ints, Subtopics, topic_words
 from streammetrics.kernels.ranking.ties import Indices, first_of_run
@@ -29,6 +30,7 @@ _PLACE_BITS: Final = 6  # of the place of an item among those of its list, below
 MOST: Final = (1 << _PLACE_BITS) - 1  # subtopics of a list, and items of it that answer one
 _WORD_BITS: Final = 63
 _INDEX_BITS: Final = 21  # of the position of an item among the relevant ones, below its score
+_NEAR: Final = 128  # ranks whose terms are kept, at least `MOST`
 _FEW: Final = 8  # the share of lists, as 1 over it, below which they are taken one by one
 
 
@@ -45,12 +47,14 @@ class TopicMasks(NamedTuple):
 
 def topic_masks(subtopics: Subtopics, rel: int) -> TopicMasks:
     """The subtopics that each item answers in grade `rel` or more."""
-    items, topics, grades = subtopics.columns()
     fits = subtopics.places.sizes <= MOST
-    n = len(subtopics.places.values)
-    graded = slice(None) if rel <= 1 else np.flatnonzero(grades >= rel)
-    words = topic_words(items[graded], topics[graded] & _WORD_BITS, n).view(np.uint64)
-    if int(topics.max(initial=0)) >= MOST:
+    if subtopics.packed:
+        words = subtopics.words(rel).view(np.uint64)
+    else:
+        items, topics, grades = subtopics.columns()
+        n = len(subtopics.places.values)
+        graded = np.flatnonzero(grades >= rel)
+        words = topic_words(items[graded], topics[graded] & _WORD_BITS, n).view(np.uint64)
         fits[subtopics.owners[items[topics >= MOST]]] = False
     if not fits.all():
         words[~fits[subtopics.owners]] = 0
@@ -78,20 +82,20 @@ def answering_hits(lists: Ranked) -> Hits:
     subtopics = whole.subtopics or Subtopics.none(lists.n)
     untied = np.ones(lists.n, np.bool_)
     untied[lists.ties.lists] = False
-    positions = whole.offsets[hits.lists] + hits.ranks
-    if whole.scores is not None:
+    if hits.items is not None:
+        positions = hits.items
+        untied[hits.lists[positions < 0]] = False
+    else:
         positions, tied = _score_order(lists, hits.lists)
         untied[tied] = False
     items = np.full(len(whole.grades) + 1, -1, np.int32)
     places = subtopics.places.values
-    item_positions = np.where(
-        places < 0, len(whole.grades), whole.offsets[subtopics.owners] + places
-    )
+    item_positions = np.repeat(whole.offsets[:-1], subtopics.places.sizes)
+    item_positions += places
+    item_positions[places < 0] = len(whole.grades)
     items[item_positions] = np.arange(len(places), dtype=np.int32)
     hit_items = items[positions]
-    indices = np.flatnonzero(
-        (hit_items >= 0) & (positions < len(whole.grades)) & untied[hits.lists]
-    )
+    indices = np.flatnonzero((hit_items >= 0) & untied[hits.lists])
     return Hits(
         hits.lists[indices], hits.ranks[indices], hit_items[indices].astype(np.intp), untied
     )
@@ -137,6 +141,65 @@ def _score_order(ranked: Ranked, owners: Indices) -> tuple[Indices, Indices]:
 # Sums of (1 - α)^c times the weight of a rank, where c items above answer the subtopic.
 
 
+@lru_cache(maxsize=256)
+def _near_terms(alpha: float, weight_of: Weights, above: int) -> Sequence[Floats]:
+    """The terms of the first `_NEAR` ranks, in the parts that `totals` has."""
+    return _terms(alpha, weight_of(np.arange(_NEAR)), above)
+
+
+def _terms(alpha: float, weights: Pair, above: int) -> Sequence[Floats]:
+    power = fading(alpha)(MOST).take(np.full(len(weights.high), above))
+    return parts(times(power, weights))
+
+
+def gained(
+    hits: Hits, words: Words, n: int, cut: int | None, alpha: float, weight_of: Weights
+) -> Pair:
+    """The sum over the hits above the cut; [n], 0 for a tied list.
+
+    Multiples of the parts of a term are exact, so the sum is that of `totals`.
+    """
+    above = words[hits.items] != 0
+    if cut is not None:
+        above &= hits.ranks < cut
+    counted_hits = np.flatnonzero(above)
+    lists, ranks = hits.lists[counted_hits], hits.ranks[counted_hits]
+    left = words[hits.items[counted_hits]]
+    top = int(ranks.max(initial=-1)) + 1
+    weights = None
+    if top > _NEAR:
+        weights = weight_of(np.arange(top))
+        if top > len(counted_hits):  # few hits far down: a table of their ranks alone
+            different, ranks = np.unique(ranks, return_inverse=True)
+            weights = weights.take(different)
+    sums, powers, level = [np.zeros(n) for _ in range(3)], fading(alpha)(MOST).high, 0
+    while len(lists) and powers[level]:
+        if weights is None:
+            terms = _near_terms(alpha, weight_of, level)
+        else:
+            terms = _terms(alpha, weights, level)
+        answered = _answered_before(left, lists)
+        topics = np.bitwise_count(left & ~answered).astype(np.float64)
+        for total, of_rank in zip(sums, terms, strict=True):
+            total += np.bincount(lists, topics * of_rank[ranks], n)
+        left &= answered
+        again = np.flatnonzero(left)
+        lists, ranks, left = lists[again], ranks[again], left[again]
+        level += 1
+    return joined(sums)
+
+
+def _answered_before(words: Words, lists: Indices) -> Words:
+    """The bits of all items before each one of its list; lists: ascending."""
+    answered = np.zeros_like(words)
+    answered[1:] = words[:-1] * (lists[1:] == lists[:-1])
+    step = 1
+    while (same := lists[step:] == lists[:-step]).any():
+        answered[step:] |= answered[:-step] * same
+        step *= 2
+    return answered
+
+
 class Level(NamedTuple):
     """The subtopics of an item of each of these lists that `above` items had answered before it."""
 
@@ -147,75 +210,40 @@ class Level(NamedTuple):
 
 class _Seen:
     """For each of `n` lists the subtopics that 1, 2, ... items have answered, and the sum of the
-    terms of these items, in the parts that `totals` has. Multiples of parts are exact, so the sum
-    is that of `totals`."""
+    terms of these items in parts."""
 
-    def __init__(self, n: int, powers: Pair, weights: Pair) -> None:
-        """powers: of 1 - α; weights: by rank."""
+    def __init__(self, n: int, alpha: float, weight_of: Weights) -> None:
         self.words: list[Words] = []
         self.sums = [np.zeros(n) for _ in range(3)]
-        self._powers, self._weights = powers, weights
-        self._terms: list[list[Floats]] = []
-        self._n = n
+        self._alpha, self._weight_of = alpha, weight_of
 
-    def add(self, words: Words, ranks: Indices | int, lists: Indices | slice) -> list[Level]:
-        """Add an item to each of these lists; returns the subtopics that `c` items had answered, by
-        c. If `lists` is a slice, it begins at 0."""
+    def add(self, words: Words, rank: int) -> list[Level]:
+        """Add an item to each of the first lists; returns the subtopics that `c` items had
+        answered, by c."""
         levels: list[Level] = []
         level = 0
+        lists: Indices | slice = slice(len(words))
         while words.any():
             if level == len(self.words):
-                self.words.append(np.zeros(self._n, words.dtype))
-                power = self._powers.take(np.full(len(self._weights.high), level))
-                self._terms.append(parts(times(power, self._weights)))
+                self.words.append(np.zeros(len(self.sums[0]), words.dtype))
             answered = self.words[level][lists]
             fresh, words = words & ~answered, words & answered
-            fresh_lists, fresh_ranks = lists, ranks
+            fresh_lists = lists
             is_fresh = fresh != 0
             count = np.count_nonzero(is_fresh)
             if count * _FEW < len(fresh):  # as at most levels
                 indices = np.flatnonzero(is_fresh)
                 fresh = fresh[indices]
                 fresh_lists = indices if isinstance(lists, slice) else lists[indices]
-                fresh_ranks = ranks if isinstance(ranks, int) else ranks[indices]
             if count:
-                topics = np.bitwise_count(fresh)
-                for total, of_rank in zip(self.sums, self._terms[level], strict=True):
-                    total[fresh_lists] += topics * of_rank[fresh_ranks]
+                topics = np.bitwise_count(fresh).astype(np.float64)
+                terms = _near_terms(self._alpha, self._weight_of, level)
+                for total, of_rank in zip(self.sums, terms, strict=True):
+                    total[fresh_lists] += topics * of_rank[rank]
                 self.words[level][fresh_lists] |= fresh
                 levels.append(Level(level, fresh_lists, fresh))
             level += 1
         return levels
-
-    def total(self) -> Pair:
-        """The sum of each list; [n]."""
-        return joined(self.sums)
-
-
-def gained(
-    hits: Hits, words: Words, n: int, cut: int | None, powers: Pair, weight_of: Weights
-) -> Pair:
-    """The sum over the hits above the cut; [n], 0 for a tied list. powers: of 1 - α."""
-    above = words[hits.items] != 0
-    if cut is not None:
-        above &= hits.ranks < cut
-    counted_hits = np.flatnonzero(above)
-    lists, ranks, items = (
-        hits.lists[counted_hits],
-        hits.ranks[counted_hits],
-        hits.items[counted_hits],
-    )
-    top = int(ranks.max(initial=-1)) + 1
-    weights = weight_of(np.arange(top))
-    if top > len(counted_hits):  # few hits far down: a table of their ranks alone
-        different, ranks = np.unique(ranks, return_inverse=True)
-        weights = weights.take(different)
-    answered = _Seen(n, powers, weights)
-    kth = np.arange(len(lists)) - first_of_run(lists)
-    for k in range(int(kth.max(initial=-1)) + 1):
-        indices = np.flatnonzero(kth == k)
-        answered.add(words[items[indices]], ranks[indices], lists[indices])
-    return answered.total()
 
 
 def greedy(
@@ -223,7 +251,7 @@ def greedy(
     sizes: Ints,
     words: Words,
     depth: int,
-    powers: Pair,
+    alpha: float,
     weight_of: Weights,
     gains: Ints,
 ) -> Pair:
@@ -248,7 +276,7 @@ def greedy(
         np.multiply(np.bitwise_count(item_words[j, :end]), steps[0], out=left[j, :end])
         left[j, :end] += steps.dtype.type(MOST - j)
     flat_words, flat_left, numbers = item_words.reshape(-1), left.reshape(-1), np.arange(n)
-    answered, bands = _Seen(n, powers, weight_of(np.arange(depth))), _bands(ends)
+    answered, bands = _Seen(n, alpha, weight_of), _bands(ends)
     for rank in range(depth):
         end = ends[rank]  # lists with an item for this rank
         best = np.zeros(end, steps.dtype)
@@ -259,10 +287,10 @@ def greedy(
         taken = (MOST - (best & steps.dtype.type(MOST)).astype(np.intp)) * n + numbers[:end]
         word = flat_words[taken]
         flat_words[taken] = flat_left[taken] = 0
-        levels = answered.add(word, rank, slice(end))
-        if rank + 1 < depth:
-            _reduce(left, item_words, bands, levels, steps)
-    sums = answered.total()
+        levels = answered.add(word, rank)
+        if rank + 2 < longest and rank + 1 < depth:  # of one item left the gain is not compared
+            _reduce(left, item_words, bands, levels, steps, ends[rank + 2])
+    sums = joined(answered.sums)
     high, low = np.zeros(n), np.zeros(n)
     high[order], low[order] = sums
     return Pair(high, low)
@@ -295,17 +323,19 @@ def _reduce(
     bands: Sequence[tuple[slice, int]],
     levels: Sequence[Level],
     steps: Words,
+    end: int,
 ) -> None:
-    """Reduce the gains that are left, by what items lose by these subtopics."""
+    """Reduce the gains that are left in the first lists, by what items lose by these subtopics."""
     for level in levels:
         loss = steps[level.above] - steps[level.above + 1]
         if not loss:
             continue
         if not isinstance(level.lists, slice):
-            lost = np.bitwise_count(words[:, level.lists] & level.words)
-            left[:, level.lists] -= lost * loss
+            n = np.searchsorted(level.lists, end)
+            lists, fresh = level.lists[:n], level.words[:n]
+            left[:, lists] -= np.bitwise_count(words[:, lists] & fresh) * loss
             continue
         for band, band_end in bands:
-            fresh = level.words[:band_end]
+            fresh = level.words[: min(end, band_end)]
             cells = band, slice(len(fresh))
             left[cells] -= np.bitwise_count(words[cells] & fresh) * loss

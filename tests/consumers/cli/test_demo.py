@@ -38,10 +38,10 @@ def demo(*words: str) -> int:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The folder of a demonstration of 5,000 events, and what it printed. Only to be copied."""
+    """The folder of a demonstration of 2,000 events, and what it printed. Only to be copied."""
     folder, out = tmp_path_factory.mktemp("small"), StringIO()
     with chdir(folder), redirect_stdout(out):
-        assert demo("--once", "--events", "5000") == 0
+        assert demo("--once", "--events", "2000") == 0
     return folder, out.getvalue()
 
 
@@ -86,7 +86,7 @@ def test_it_prints_the_same_on_any_machine_and_can_be_run_again(
     monkeypatch.setattr(service, "run", slow)
     kept = Path(".demo/notes.txt")
     kept.write_text("mine", encoding="utf-8")
-    assert demo("--once", "--events", "5000") == 0
+    assert demo("--once", "--events", "2000") == 0
     assert capsys.readouterr().out == out
     assert kept.read_text(encoding="utf-8") == "mine"
     assert len(re.findall(r"\nlooks( +1)+\n", out)) == 3

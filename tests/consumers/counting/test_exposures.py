@@ -86,7 +86,7 @@ def require_equal(ledger: Ledger, of: Config, events: Stream) -> None:
 
 @pytest.mark.parametrize("window_s", [None, 3 * 86_400])
 @pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, tries(4, 9)))]
+    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, tries(2, 9)))]
 )
 def test_a_ledger_holds_what_a_fold_over_all_events_gives(
     ledger: Ledger, seed: int, window_s: int | None, tmp_path: Path
@@ -119,7 +119,7 @@ def identified(events: Stream, rng: random.Random) -> Stream:
 
 
 @pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 6))]
+    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, tries(2, 9)))]
 )
 def test_an_event_counts_once_by_its_id_in_one_log_and_in_several(
     ledger: Ledger, seed: int, tmp_path: Path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -37,21 +37,25 @@ def fed(made: Config, values: list[bytes | None], *cuts: int) -> Delta:
 
 def shards_of(delta: Delta, name: str) -> list[StateShard]:
     """The rows of the store of one experiment."""
-    prefix = f"experiment/{name}/"
-    return [shard for shard in delta.shards(LIMIT) if shard.pane.metric.startswith(prefix)]
+    return rows_of(delta.shards(LIMIT), name)
 
 
-@pytest.mark.parametrize("cuts", CUTS)
-def test_rows_of_the_store_are_those_of_each_experiment_alone(cuts: tuple[int, ...]) -> None:
+def rows_of(shards: Iterable[StateShard], name: str) -> list[StateShard]:
+    """Those of one experiment."""
+    return [shard for shard in shards if shard.pane.metric.startswith(f"experiment/{name}/")]
+
+
+def test_rows_of_the_store_are_those_of_each_experiment_alone() -> None:
     values = events(3)
-    together = fed(config(**parts()), values, *cuts)
-    assert not together.quarantine
-    for name in KEYS:
-        alone = shards_of(fed(config(**parts(name)), values), name)
-        assert alone and shards_of(together, name) == alone, name
-    plain = fed(config(event=EVENTS), values)
-    others = [s for s in together.shards(LIMIT) if not s.pane.metric.startswith("experiment/")]
-    assert others == list(plain.shards(LIMIT))
+    alone = {name: shards_of(fed(config(**parts(name)), values), name) for name in KEYS}
+    plain = [*fed(config(event=EVENTS), values).shards(LIMIT)]
+    for cuts in CUTS:
+        together = fed(config(**parts()), values, *cuts)
+        assert not together.quarantine
+        shards = [*together.shards(LIMIT)]
+        for name in KEYS:
+            assert alone[name] and rows_of(shards, name) == alone[name], (name, cuts)
+        assert [s for s in shards if not s.pane.metric.startswith("experiment/")] == plain
 
 
 def test_events_below_the_floor_are_in_the_totals_of_their_experiments_alone() -> None:
@@ -65,9 +69,10 @@ def test_events_below_the_floor_are_in_the_totals_of_their_experiments_alone() -
 
     together = below(config(**parts()))
     assert together.counters.expired == 80
+    shards = [*together.shards(LIMIT)]
     for name in KEYS:
         alone = shards_of(below(config(**parts(name))), name)
-        assert alone and shards_of(together, name) == alone, name
+        assert alone and rows_of(shards, name) == alone, name
         assert floor_ms == min(ms for s in alone if (ms := s.pane.start_ms) is not None)
 
 

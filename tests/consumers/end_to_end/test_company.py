@@ -27,17 +27,17 @@ def looks(folder: Path, ledger: Ledger, simulation: ExposuresSimulation) -> list
 def test_every_look_at_a_company_has_what_polars_finds_in_what_was_closed_by_then(
     tmp_path: Path, ledger: Ledger
 ) -> None:
-    some = looks(tmp_path, ledger, ExposuresSimulation(users=500, seed=3))
-    assert [look.differences for look in some] == [[], [], [], []]
-    assert sum(look.days for look in some) > 28
+    company_looks = looks(tmp_path, ledger, ExposuresSimulation(users=500, seed=3))
+    assert [look.differences for look in company_looks] == [[], [], [], []]
+    assert sum(look.days for look in company_looks) > 28
 
 
 @pytest.mark.slow
 def test_the_effects_of_a_company_are_those_of_scipy_over_its_users(
     tmp_path: Path, ledger: Ledger
 ) -> None:
-    some = looks(tmp_path, ledger, ExposuresSimulation(users=4_000, seed=1))
-    assert [look.differences for look in some] == [[], [], [], []]
-    effects = list(effects_of(some[-1].states, some[-1].users))
+    company_looks = looks(tmp_path, ledger, ExposuresSimulation(users=1_500, seed=1))
+    assert [look.differences for look in company_looks] == [[], [], [], []]
+    effects = list(effects_of(company_looks[-1].states, company_looks[-1].users))
     assert len(effects) == 8
     assert [effect for effect in effects if effect.differs()] == []

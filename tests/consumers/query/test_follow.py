@@ -137,7 +137,7 @@ def require_fresh(follower: IncrementalView | QueryCache, ledger: Ledger, query:
 @pytest.mark.usefixtures("each_store")
 @pytest.mark.parametrize(
     ("databases", "seed", "rounds"),
-    over_stores(*((seed, tries(12, 20)) for seed in range(tries(1, 8))), postgres=tries(0, 8))
+    over_stores(*((seed, tries(8, 20)) for seed in range(tries(1, 8))), postgres=tries(0, 8))
     + over_stores((3, 6), postgres=1)[1:],
     indirect=["databases"],
 )

@@ -153,7 +153,7 @@ def grown(folder: Path, max_keys: int) -> Path:
         variants="",
         more=DRIFTS,
     )
-    for end in (60, 80, 200):
+    for end in (60, 80, 120):
         write_events(folder, MANY[:end])
         assert main(["run", str(path), "--until-end", "--no-serve"]) == 0
         if end == 80:

@@ -112,3 +112,28 @@ def test_health_is_what_the_workers_say(store: Path) -> None:
             assert found.state == state
             assert found.sentence.startswith(sentence)
             assert found.committed_s == (2.0 if sentence == "Counting." else None)
+
+
+def test_a_commit_is_remembered_when_its_worker_is_replaced_and_when_the_store_was_away(
+    tmp_path: Path, store: Path
+) -> None:
+    copy, away, now = tmp_path / "copy.db", tmp_path / "away.db", [100.0]
+    copy.write_bytes(store.read_bytes())
+    workers: dict[str, WorkerStatus | None] = {}
+    watched = WatchedWorkers(lambda: workers, lambda: now[0], lambda: 0.0)
+    with closing(Ledger.open(str(copy), pauses_s=())) as ledger:
+        monitor = HealthMonitor(ledger, watched)
+
+        def health(status: WorkerStatus | None) -> tuple[str, float | None]:
+            now[0] += 10
+            workers["0"] = status
+            answer = monitor.health()
+            return answer.state, answer.committed_s
+
+        assert health(WorkerStatus(1, 110.0, 110.0, joined=True, committed_s=98.0)) == ("live", 12)
+        assert health(None) == ("stale", 22)
+        copy.rename(away)
+        assert health(WorkerStatus(2, 130.0, 130.0, joined=True)) == ("broken", 32)
+        away.rename(copy)
+        assert health(WorkerStatus(2, 140.0, 140.0, joined=True)) == ("live", 42)
+        assert health(WorkerStatus(2, 150.0, 150.0, joined=True, committed_s=149.0)) == ("live", 1)

@@ -87,10 +87,15 @@ def test_users_meet_experiments_in_all_the_ways_of_a_company() -> None:
     assert late > 100  # late or repeated
 
 
+@pytest.fixture(scope="module")
+def many_events() -> pl.DataFrame:
+    """The events of so many users that the lifts show."""
+    return events_of([table_of(lines_of(ExposuresSimulation(users=20_000, seed=3)))])
+
+
 @pytest.mark.slow
-def test_the_lifts_of_closed_units_are_the_true_ones() -> None:
-    log = table_of(lines_of(ExposuresSimulation(users=20_000, seed=3)))
-    users = users_of(events_of([log]), END_MS, WINDOW_MS)
+def test_the_lifts_of_closed_units_are_the_true_ones(many_events: pl.DataFrame) -> None:
+    users = users_of(many_events, END_MS, WINDOW_MS)
     for name, lifts in TRUE_LIFTS.items():
         for column, lift in lifts.items():
             control, treatment = (
@@ -110,9 +115,10 @@ def test_the_lifts_of_closed_units_are_the_true_ones() -> None:
 
 
 @pytest.mark.slow
-def test_purchases_that_only_come_later_are_fewer_until_the_window_is_over() -> None:
-    events = events_of([table_of(lines_of(ExposuresSimulation(users=20_000, seed=3)))])
-    early = users_of(events, START_MS + 5 * DAY_MS, WINDOW_MS).filter(experiment="delivery")
+def test_purchases_that_only_come_later_are_fewer_until_the_window_is_over(
+    many_events: pl.DataFrame,
+) -> None:
+    early = users_of(many_events, START_MS + 5 * DAY_MS, WINDOW_MS).filter(experiment="delivery")
     now, later = (early.filter(arm=arm)["purchases"].mean() for arm in ARMS["delivery"])
     assert later < 0.6 * now  # type: ignore[operator]
 

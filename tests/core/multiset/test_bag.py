@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from streammetrics import ExactAUC, MulticlassAUC
+from streammetrics.core.multiset import bag_table
 from streammetrics.core.multiset.bag import BagColumn
 from streammetrics.core.multiset.bag_keys import _entries
 from streammetrics.core.multiset.bag_layout import Rule, layout_for
-from streammetrics.core.multiset.bag_table import _sums
+from streammetrics.core.multiset.bag_table import _sums, _sums_of_runs
 from streammetrics.core.parts.score_bits import integers_of, scores_of
 from tests.core.multiset.bags import (
     RULES,
@@ -196,3 +197,16 @@ def test_sums_of_spans_are_those_of_each_span() -> None:
                 sums = _sums(narrow, starts, ends, repeats).tolist()
                 whole = narrow.tolist()
                 assert sums == [sum(whole[a:b]) for a, b in zip(starts, ends, strict=True)]
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 8])
+def test_sums_of_runs_are_those_of_each_run_wherever_chunks_end(
+    chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bag_table, "_CHUNK", chunk)
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        sizes = rng.integers(0, 6, 7)
+        values = rng.integers(1, 256, sizes.sum()).astype(np.uint8)
+        runs = np.split(values.astype(np.int64), np.cumsum(sizes)[:-1])
+        assert _sums_of_runs(values, sizes).tolist() == [int(run.sum()) for run in runs]

@@ -38,6 +38,7 @@ from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import DictionaryColumn
 from tests.core.multiset import bags
 from tests.core.multiset.bags import INTEGERS, RULES, SCORES, held, in_precision, names
+from tests.depth import tries
 from tests.toys import Tally
 
 Rows = list[tuple[Any, ...]]  # slot, and what the part takes
@@ -491,7 +492,7 @@ def names_of_kinds() -> Iterator[Any]:
 @pytest.mark.parametrize("name", [*names_of_kinds()])
 def test_a_part_holds_what_plain_python_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = KINDS[name]
-    for seed in range(3 if isinstance(kind, BagKind) else 12):
+    for seed in range(3 if isinstance(kind, BagKind) else tries(6, 100)):
         if seed == 2:
             monkeypatch.setattr(bag, "layout_for", wide_layout_for)
         walk(kind, Random(seed))

@@ -206,7 +206,8 @@ def test_intervals_of_many_areas_are_those_of_each() -> None:
             strict=True,
         )
     ]
-    together = zip(*(column.tolist() for column in many_area_bounds(estimates, 0.9)), strict=True)
+    table = np.array([(*x[:3], *x.classes, x.resolution) for x in estimates]).T
+    together = zip(*(column.tolist() for column in many_area_bounds(table, 0.9)), strict=True)
     for estimate, bounds in zip(estimates, together, strict=True):
         single = area_bounds(*estimate[:4], 0.9, resolution=estimate.resolution)
         assert equal(bounds, tuple(single)), estimate

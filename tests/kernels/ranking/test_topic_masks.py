@@ -39,7 +39,7 @@ def test_the_greedy_order_of_many_lists_is_that_of_each(n_topics: int, alpha: fl
     ends = offsets_of(sizes)
     gains = np.rint(fading(alpha)(MOST + 2).high[: MOST + 2] * 2**52).astype(np.int64)
     sums = greedy(
-        *(ends[:-1], sizes, words, 10, fading(alpha)(MOST)),
+        *(ends[:-1], sizes, words, 10, alpha),
         lambda ranks: Pair(1 / (ranks + 1.0), np.zeros(len(ranks))),
         gains,
     )

@@ -154,6 +154,7 @@ class TopicReading:
         keys: Sequence[bytes | None] = (),
         headers: Headers = (),
         cut: Mapping[int, Cut] | None = None,
+        longest: int | None = None,
     ) -> Chunk:
         """The records from the position of one of our partitions up to `end`, the new position.
 
@@ -165,7 +166,16 @@ class TopicReading:
         partition = self._known[partition_id]
         start = min([start, *offsets[:1]])
         return Chunk(
-            partition, start, end, offsets, values, timestamps_ms, keys, headers, cut or {}
+            partition,
+            start,
+            end,
+            offsets,
+            values,
+            timestamps_ms,
+            keys,
+            headers,
+            cut or {},
+            longest=longest,
         )
 
     # -- Kafka's own offsets ------------------------------------------------------------------

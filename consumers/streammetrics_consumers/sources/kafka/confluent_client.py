@@ -247,15 +247,17 @@ def fault_of(error: KafkaError, offset: int, limit: int) -> Fault:
     return Fault(offset, f"{got}{limit_text(limit)}; librdkafka says {error.name()}: {error.str()}")
 
 
+def longest_of(values: Sequence[bytes | None]) -> int | None:
+    """The bytes of the longest value; None if one is missing."""
+    try:
+        return max(map(len, cast("Sequence[bytes]", values)), default=0)
+    except TypeError:  # None has no length
+        return None
+
+
 def first_too_large(values: Sequence[bytes | None], limit: int) -> int | None:
     """The index of the first value that alone exceeds the limit."""
-    try:
-        longest = max(map(len, cast("Sequence[bytes]", values)), default=0)
-    except TypeError:  # None has no length
-        longest = max((len(value or b"") for value in values), default=0)
-    if longest <= limit:
-        return None
-    return next(i for i, value in enumerate(values) if value is not None and len(value) > limit)
+    return next((i for i, value in enumerate(values) if value and len(value) > limit), None)
 
 
 def last_of(

@@ -172,14 +172,17 @@ class ConfluentSource(TopicSource):
             if partition_id not in self._reading.positions:
                 continue
             values = list(map(Message.value, partition_messages))
-            index = faults.first_too_large(values, self._max_batch_bytes)
+            longest, index = faults.longest_of(values), None
+            if longest is None or longest > self._max_batch_bytes:
+                index = faults.first_too_large(values, self._max_batch_bytes)
             if index is not None:
                 offset = partition_messages[index].offset() or 0
                 unread[partition_id] = faults.Fault(
                     offset, limit_text(self._max_batch_bytes), offset
                 )
-            if values[:index]:
-                chunks.append(self._chunk(partition_id, partition_messages[:index], values[:index]))
+                partition_messages, values = partition_messages[:index], values[:index]
+            if values:
+                chunks.append(self._chunk(partition_id, partition_messages, values, longest))
         for partition_id, end in ends.items():
             # An empty chunk passes control and aborted records at the end.
             if partition_id not in unread and end > self._reading.positions.get(partition_id, end):
@@ -241,17 +244,25 @@ class ConfluentSource(TopicSource):
             self._consumer.assign(self._topic_partitions(self._reading.positions))
 
     def _chunk(
-        self, partition_id: PartitionId, messages: list[Message], values: list[bytes | None]
+        self,
+        partition_id: PartitionId,
+        messages: list[Message],
+        values: list[bytes | None],
+        longest: int | None,
     ) -> Chunk:
-        offsets = cast("list[int]", list(map(Message.offset, messages)))
+        first, last = cast("tuple[int, int]", (messages[0].offset(), messages[-1].offset()))
+        offsets: Sequence[int] = range(first, last + 1)
+        if len(offsets) != len(messages):  # they ascend, so there are holes between them
+            offsets = cast("list[int]", list(map(Message.offset, messages)))
         return self._reading.chunk(
             partition_id,
-            offsets[-1] + 1,
+            last + 1,
             offsets,
             values,
             list(map(itemgetter(1), map(Message.timestamp, messages))),
             lazy_property(messages, lambda message: message.key()),
             lazy_property(messages, headers_of),
+            longest=longest,
         )
 
     def _described(self) -> dict[str, Topic]:
