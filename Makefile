@@ -11,7 +11,8 @@ PYTEST := $(BIN)/python -m pytest -q
 # Compiled files are kept, whatever the shell says: pytest rewrites what it reads, which takes each
 # of its workers seconds, and many tests start processes.
 export PYTHONDONTWRITEBYTECODE :=
-FAST := $(PYTEST) -n 0 -m "not kafka and not postgres and not slow and not docs and not model"
+# Of each test, the cases that take at most so many seconds (tests/seconds.py).
+FAST := $(PYTEST) -n 0 --at-most=0.04 -m "not kafka and not postgres and not docs and not faults and not wheel and not model"
 # What is above the metrics; the other half is all the rest.
 ABOVE := $(addprefix tests/,consumers evaluation experiments interface present ranking results)
 # The doctests of the two packages, but for what needs Spark or Beam.
@@ -46,8 +47,8 @@ fast-above: .venv/.dev
 fast-below: .venv/.dev
 	$(FAST) tests $(ABOVE:%=--ignore=%) $(ARGS) || [ $$? -eq 5 ]
 
-test: .venv/.dev  ## all tests except those below, and doctests; a skip says why, and how to enable the test
-	$(PYTEST) -n 4 -m "not docs and not faults and not wheel and not model" $(DOCTESTS) tests $(ARGS)
+test: .venv/.dev  ## tests and doctests, but for those below and what takes longest (all: ARGS=--at-most=inf); a skip says why, and how to enable the test
+	$(PYTEST) -n 4 --at-most=3 -m "not docs and not faults and not wheel and not model" $(DOCTESTS) tests $(ARGS)
 
 test-docs: .venv/.dev  ## run the code of the site's pages, the notebooks and the newcomers' scripts, and build the site
 	$(PYTEST) -n 3 -m docs tests/newcomer tests/test_site.py tests/test_notebooks.py $(ARGS)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+from tests import seconds
 from tests.cpu_seconds import CpuSeconds
 from tests.expected import EveryCaseIsRead
 from tests.requirements import ROOT, UnknownPart, absent, data_folder, required_parts
@@ -42,33 +43,9 @@ hypothesis.settings.load_profile("default")
 # spare: what is written to disk for good costs stores a third of their time, and proves nothing.
 MEMORY = Path("/dev/shm")
 
-LEFT_OUT_OF_CHECK = ("kafka", "postgres", "slow", "docs")
-# Kills, stalls and cuts off real parts, over and over: `make test-faults` runs these.
-FAULTS = frozenset(
-    [
-        "test_compact_at_once",
-        "test_failing_postgres",
-        "test_kafka_experiments",
-        "test_kafka_gaps",
-        "test_kafka_group_faults",
-        "test_kafka_health",
-        "test_kafka_join",
-        "test_kafka_protocol_faults",
-        "test_kafka_security",
-        "test_kafka_source_failures",
-        "test_killed_retry",
-        "test_restart",
-        "test_retry_of_sources",
-        "test_sigterm",
-        "test_soak",
-        "test_verify_beside_workers",
-        "test_watched_run",
-    ]
-)
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--cpu`, of tests/cpu_seconds.py."""
+    """`--cpu`, of tests/cpu_seconds.py; `--at-most` and `--write-seconds`, of tests/seconds.py."""
     parser.addoption(
         "--cpu",
         nargs="?",
@@ -76,6 +53,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         const=40,
         metavar="LINES",
         help="print the files of tests that use most of the processor",
+    )
+    parser.addoption(
+        "--at-most",
+        type=float,
+        metavar="S",
+        help="of each test, only the first cases that fit into so many seconds of the processor",
+    )
+    parser.addoption(
+        "--write-seconds",
+        action="store_true",
+        help="write what each test took into tests/seconds.tsv",
     )
 
 
@@ -101,8 +89,11 @@ def pytest_configure(config: pytest.Config) -> None:
     except UnknownPart as error:
         raise pytest.UsageError(str(error)) from None
     config.pluginmanager.register(EveryCaseIsRead(), "every_case_is_read")
-    if config.getoption("cpu") is not None:
-        config.pluginmanager.register(CpuSeconds(config.getoption("cpu")), "cpu_seconds")
+    if config.getoption("at_most") is not None:
+        config.pluginmanager.register(seconds.AtMost(config.getoption("at_most"), seconds.read()))
+    if config.getoption("write_seconds") or config.getoption("cpu") is not None:
+        written = seconds.PATH if config.getoption("write_seconds") else None
+        config.pluginmanager.register(CpuSeconds(config.getoption("cpu") or 0, written))
     if _has_room(MEMORY):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
@@ -129,30 +120,31 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 # First: the plugin that shares tests out reads the marks of groups in this hook too.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that use a real part are marked, those of its faults too; those of the broker share
-    the worker that owns it.
+    """Tests that use a real part are marked; those of the broker share the worker that owns it.
 
-    What takes long comes first, so that no worker is alone with it at the end: slow tests, and
-    tests of several files that share a worker.
+    What takes long comes first, so that no worker is alone with it at the end: tests of several
+    files that share a worker, then the files that take longest.
     """
+    total_ms = seconds.file_totals_ms(item.nodeid for item in items)
+    items.sort(key=lambda item: -total_ms[seconds.file(item.nodeid)])
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     for item in items:
         if "postgres" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.postgres)
         if "kafka" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.kafka)
             item.add_marker(pytest.mark.xdist_group("kafka"))
-        if item.path.stem in FAULTS and any(map(item.get_closest_marker, LEFT_OUT_OF_CHECK)):
-            item.add_marker(pytest.mark.faults)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A module whose `pytestmark` keeps all of its tests out of this run is not imported at all."""
+    """A module whose marks keep all of its tests out of this run is not imported at all."""
     wanted = config.option.markexpr
     if " or " in wanted or not collection_path.match("test_*.py"):
         return None
-    marks = marks_of_module(collection_path.read_text(encoding="utf-8"))
+    text = collection_path.read_text(encoding="utf-8")
+    if wanted == "faults":  # what the fixtures of a test ask for has no mark in the text
+        return None if "pytest.mark.faults" in text else True
+    marks = marks_of_module(text)
     return True if {f"not {mark}" for mark in marks} & set(wanted.split(" and ")) else None
 
 

@@ -10,9 +10,12 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
+
+from tests.seconds import file, write
 
 COLLECTION: Final = "imports and collection"
 REST: Final = "the rest of a worker"
@@ -25,19 +28,20 @@ def cpu_s() -> float:
     return time.process_time() + times.children_user + times.children_system
 
 
-def by_file(seconds: dict[str, float]) -> Counter[str]:
+def by_file(cpu_s_of: dict[str, float]) -> Counter[str]:
     """The seconds of each file, from those of each test."""
     files = Counter[str]()
-    for name, cpu in seconds.items():
-        files[name.partition("::")[0]] += cpu  # type: ignore[assignment]
+    for name, cpu in cpu_s_of.items():
+        files[file(name)] += cpu  # type: ignore[assignment]
     return files
 
 
 class CpuSeconds:
     """A plugin: each worker adds up, the process that started them prints."""
 
-    def __init__(self, lines: int) -> None:
+    def __init__(self, lines: int, written: Path | None = None) -> None:
         self._lines = lines
+        self._written = written
         self._seconds: dict[str, float] = {}
 
     @pytest.hookimpl(trylast=True)
@@ -68,6 +72,11 @@ class CpuSeconds:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The dearest files, the dearest tests, and what everything took."""
+        if self._written is not None:
+            cases = {name: cpu for name, cpu in self._seconds.items() if "::" in name}
+            write(cases, self._written)
+        if not self._lines:
+            return
         terminalreporter.write_sep("=", "seconds of the processor")
         for table in (by_file(self._seconds), self._seconds):
             dearest = sorted(table.items(), key=lambda pair: -pair[1])

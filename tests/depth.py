@@ -1,17 +1,15 @@
 """How much a test tries, where more only makes a find more likely.
 
-`make check` has the first cases of each kind, `make test` all of them. `--hypothesis-profile=long`
-tries several times as many samples: for whoever changes a law, a metric or the bytes of a state.
+`--hypothesis-profile=long` tries several times as many samples: for whoever changes a law, a metric
+or the bytes of a state. Which tests a command has, tests/seconds.py says.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import hypothesis
-import pytest
 
 from streammetrics.testing import Case
 
@@ -31,16 +29,7 @@ def first_of_each_class(cases: Sequence[Case[Any]]) -> list[Case[Any]]:
     return [*{type(case.empty): case for case in reversed(cases)}.values()]
 
 
-def further_are_slow(*values: Any, fast: int = 1) -> Iterator[Any]:
-    """Values of a parameter; `make check` has the first `fast` of them."""
-    for number, value in enumerate(values):
-        yield pytest.param(value, marks=[pytest.mark.slow] if number >= fast else [])
-
-
-def most_are_slow(cases: Sequence[Case[Any]], fast: int = 1) -> Iterator[Any]:
-    """The cases as parameters; `make check` has the first `fast` of each class."""
-    seen = Counter[type[Any]]()
-    for case in cases:
-        seen[type(case.empty)] += 1
-        slow = [pytest.mark.slow] if seen[type(case.empty)] > fast else []
-        yield pytest.param(case, marks=slow, id=str(case))
+def classes_first(cases: Sequence[Case[Any]]) -> list[Case[Any]]:
+    """All cases, one of each class before the others: a quick run has the first ones."""
+    first = first_of_each_class(cases)
+    return [*first, *(case for case in cases if not any(case is other for other in first))]

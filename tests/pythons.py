@@ -22,6 +22,7 @@ from tests.requirements import ROOT
 
 MINORS = range(11, 20)
 COMMANDS = (f"tests/consumers/cli/test_{name}.py" for name in ("cli", "run_command", "start"))
+QUICK_S = 2  # of each test, so many seconds of cases: a law of a case of each class
 TESTS = ("tests/laws", "tests/test_pages.py", "tests/consumers/end_to_end", *COMMANDS)
 # Its version, if it can make environments. A build without the GIL is another Python.
 PROBE = """
@@ -69,9 +70,9 @@ def laws(version: str, python: Path) -> int:
         install = [mine, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
         subprocess.run([*install, "--no-compile", "-e", f"{ROOT}[engine-tests]"], check=True)
         made.touch()
-    chosen = "not kafka and not postgres and not slow and not docs"
+    chosen = "not kafka and not postgres and not docs"
     # One process: two would each compile and import every test, which is half of the time.
-    tests = [mine, "-m", "pytest", "-q", "-n", "0", "-m", chosen, *TESTS]
+    tests = [mine, "-m", "pytest", "-q", "-n", "0", "-m", chosen, f"--at-most={QUICK_S}", *TESTS]
     # Parts that this Python may lack are required of the one that all tests run on.
     environment = {name: os.environ[name] for name in os.environ if name != "STREAMMETRICS_REQUIRE"}
     return subprocess.run(tests, cwd=ROOT, env=environment, check=False).returncode

@@ -13,8 +13,6 @@ import pytest
 from benchmarks.against import ROOT, Comparison, Job, compared, jobs, last_version
 from tests.update_jobs import batches_of, cases
 
-pytestmark = pytest.mark.slow
-
 VERSION = """
 elapsed = 0
 

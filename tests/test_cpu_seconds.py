@@ -11,7 +11,6 @@ import pytest
 
 from tests.requirements import ROOT
 
-pytestmark = pytest.mark.slow
 TESTS = """
 import subprocess, sys, time
 

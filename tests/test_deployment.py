@@ -88,7 +88,6 @@ def test_the_chart_and_the_citation_name_this_version() -> None:
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_helm_lints_the_chart_and_kubernetes_would_take_what_it_renders(tmp_path: Path) -> None:
     helm = tool("helm", "helm")
     run(helm, "lint", "--strict", CHART)
@@ -137,12 +136,10 @@ def test_every_action_of_a_workflow_is_pinned_to_a_commit_of_a_named_version() -
     assert all(len(commits) == 1 for commits in pinned.values()), pinned
 
 
-@pytest.mark.slow
 def test_actionlint_accepts_the_workflows() -> None:
     run(tool("actionlint", "actionlint"), *WORKFLOWS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("schema", "files"),
     [
@@ -160,7 +157,6 @@ def test_a_file_for_another_program_is_as_its_schema_says(schema: str, files: st
     run(tool("check-jsonschema"), "--builtin-schema", f"vendor.{schema}", *found)
 
 
-@pytest.mark.slow
 def test_linters_of_yaml_and_of_the_dockerfile_find_nothing() -> None:
     # Short maps in braces and long lines are our style; the key `on` is GitHub's.
     style = """

@@ -190,7 +190,6 @@ def test_the_first_metric_loads_nothing_for_columns_views_or_states_that_it_does
         assert f"streammetrics.{other}" not in loaded
 
 
-@pytest.mark.slow
 def test_a_state_of_a_metric_that_was_not_used_is_read_and_unpickled() -> None:
     state = PerKey(HistogramAUC())
     state.update(keys=[1, 2], labels=[0, 1], scores=[0.25, 0.5])

@@ -78,7 +78,6 @@ def test_each_limit_is_of_a_figure() -> None:
     assert {*MOST, *BUDGETS} - names == set()
 
 
-@pytest.mark.slow
 def test_calls_cross_no_more_functions_than_they_did() -> None:
     figures = [*calls.figures(), *steps.figures()]
     assert {*MOST_CALLED} - {figure.name for figure in figures} == set()
@@ -352,7 +351,6 @@ def test_one_function_more_that_is_called_counts() -> None:
     assert calls.crossed(lambda: source("a"), calls.PACKAGES) == {}
 
 
-@pytest.mark.slow
 def test_a_busy_machine_crosses_no_more_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "QUICK_S", 0)  # what is slow shows its progress
     monkeypatch.setattr(progress, "EVERY_S", 0)
@@ -483,7 +481,6 @@ def test_each_file_that_an_addition_changes_counts(
 # -- the command -------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_every_figure_is_measured_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
     main(["--quick"])
     lines = capsys.readouterr().out.splitlines()[1:]

@@ -16,8 +16,6 @@ from benchmarks.coverage.planned import PLANS
 from benchmarks.coverage.table import Row, Table, shown
 from benchmarks.coverage.tables import TABLES
 
-pytestmark = pytest.mark.slow  # to import what the tables are made of takes long
-
 TEXT = page.PAGE.read_text(encoding="utf-8")
 ROWS = page.tables_of(TEXT)["verdicts"].splitlines()[2:]
 FIGURE = re.compile(r"\.\d{3}|\d+\.\d{2,3}|")

@@ -78,7 +78,6 @@ def test_a_numpy_whose_names_are_not_known_is_left_alone() -> None:
         assert machine._advised(version, wheel, {}).get(VARIABLE, "") == names, (version, wheel)
 
 
-@pytest.mark.slow
 @of_known_numpy
 def test_the_command_line_sets_it_before_numpy_is_imported_and_says_so(tmp_path: Path) -> None:
     file = tmp_path / "cpuinfo"

@@ -10,8 +10,6 @@ import pytest
 
 from benchmarks.bench_memory import Held, cases, moments
 
-pytestmark = pytest.mark.slow
-
 ROWS = 40_000
 CASES = cases(ROWS)
 

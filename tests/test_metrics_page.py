@@ -160,7 +160,6 @@ def test_every_metric_and_measure_is_to_be_found_by_a_usual_name() -> None:
     assert {span for row in table(OF_LISTS) for span in spans(row["here"])} == set(MEASURES)
 
 
-@pytest.mark.slow
 def test_the_names_of_peers_that_are_installed_are_theirs() -> None:
     import pytrec_eval
     import sklearn.metrics
@@ -172,7 +171,6 @@ def test_the_names_of_peers_that_are_installed_are_theirs() -> None:
             assert span in pytrec_eval.supported_measures, span
 
 
-@pytest.mark.slow
 def test_every_metric_of_scikit_learn_is_to_be_found_or_is_of_another_kind() -> None:
     import sklearn.metrics
 

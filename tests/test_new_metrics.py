@@ -16,7 +16,6 @@ import pytest
 from streammetrics import Ratio
 from streammetrics.ranking.measures import MEASURES
 from streammetrics.registry import metric_types
-from tests.depth import further_are_slow
 from tests.requirements import ROOT
 
 
@@ -64,7 +63,7 @@ class FirstShare(Accumulator, schema="first-share/1"):
 PACKAGES = ("ranking", "classification", "distributions", "policies")
 
 
-@pytest.mark.parametrize("package", [*further_are_slow(*PACKAGES)])
+@pytest.mark.parametrize("package", [*PACKAGES])
 def test_a_new_metric_is_imported_when_it_is_first_used(
     package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,7 +57,6 @@ def test_the_config_of_the_page_on_labels_is_that_of_the_demonstration() -> None
     assert tomllib.loads(config)["join"] == tomllib.loads(JOINED_CONFIG)["join"]
 
 
-@pytest.mark.slow
 def test_the_table_of_the_page_on_labels_is_what_the_demonstration_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

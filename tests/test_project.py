@@ -16,7 +16,6 @@ from streammetrics_consumers.model.version import clone_commit, program_version
 
 import streammetrics
 from streammetrics import __main__ as package_versions
-from tests.conftest import FAULTS, LEFT_OUT_OF_CHECK, marks_of_module
 from tests.requirements import ROOT
 
 TOP = {
@@ -51,7 +50,6 @@ def private(text: str) -> list[str]:
     return [found.group(0).strip() for found in PRIVATE.finditer("\n" + text)]
 
 
-@pytest.mark.slow
 def test_no_file_names_a_path_of_a_machine_or_a_package_index() -> None:
     met = {}
     for path in files():
@@ -166,11 +164,6 @@ def test_the_module_without_a_command_says_what_is_installed_and_what_each_extra
     assert max(map(len, lines)) <= 100
 
 
-def test_each_file_of_the_faults_is_there_and_ci_runs_them() -> None:
-    assert {path.stem for path in (ROOT / "tests").rglob("test_*.py")} >= FAULTS
-    assert "make test-faults" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-
-
 def test_each_file_that_runs_pages_is_named_by_make_test_docs_and_ci_runs_it() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     named = re.findall(r"tests/\S+", makefile.partition("\ntest-docs:")[2].partition("\n\n")[0])
@@ -181,14 +174,12 @@ def test_each_file_that_runs_pages_is_named_by_make_test_docs_and_ci_runs_it() -
         assert "make test-docs\n" in (ROOT / script).read_text(encoding="utf-8"), script
 
 
-@pytest.mark.slow
 def test_ci_can_be_run() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     subprocess.run(["bash", "-n", str(script)], check=True)
 
 
-@pytest.mark.slow
 def test_a_stage_of_ci_notes_its_seconds_and_a_failed_one_ends_it(tmp_path: Path) -> None:
     text = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     timed = "timed() {" + text.partition("\ntimed() {")[2].partition("\n}\n")[0] + "\n}\n"
@@ -202,29 +193,6 @@ def test_a_stage_of_ci_notes_its_seconds_and_a_failed_one_ends_it(tmp_path: Path
     assert (work_row[0], wait_row[0]) == ("work", "wait")
     assert float(work_row[2]) > 0 and float(wait_row[1]) >= 0.1
     assert f"== work took {work_row[1]} s, and {work_row[2]} s of the processor" in done.stdout
-
-
-def is_imported_in_vain(text: str) -> bool:
-    """Whether decorators and fixtures keep each test of a module out of `make check`, and no
-    `pytestmark` says so."""
-    if marks_of_module(text) & set(LEFT_OUT_OF_CHECK):
-        return False
-    marks = rf"@pytest\.mark\.({'|'.join(LEFT_OUT_OF_CHECK)})\b"
-    tests = re.findall(r"^((?:@.*\n(?:[ )].*\n)*)*)def test_\w+\(([^)]*)\)", text, re.MULTILINE)
-    return bool(tests) and all(
-        re.search(marks, decorators) or re.search(r"\b(kafka|postgres)\b", fixtures)
-        for decorators, fixtures in tests
-    )
-
-
-def test_a_module_without_a_fast_test_has_a_pytestmark_and_is_not_imported_by_make_check() -> None:
-    paths = sorted((ROOT / "tests").rglob("test_*.py"))
-    assert not [path.name for path in paths if is_imported_in_vain(path.read_text("utf-8"))]
-    slow = "@pytest.mark.slow\n@pytest.mark.parametrize(\n    'x', [1]\n)\ndef test_x(x):\n    pass"
-    assert is_imported_in_vain(slow)
-    assert is_imported_in_vain(slow + "\ndef test_y(kafka: str):\n    pass\n")
-    assert not is_imported_in_vain(slow + "\ndef test_y():\n    pass\n")
-    assert not is_imported_in_vain("\npytestmark = pytest.mark.slow\n\n" + slow)
 
 
 def test_the_version_of_a_program_has_the_commit_of_its_clone(tmp_path: Path) -> None:

@@ -148,7 +148,6 @@ def scrape(store: Path) -> bytes:
         return exposition(ledger, WatchedWorkers(lambda: {"0": reported}, lambda: 1.0, lambda: 1.0))
 
 
-@pytest.mark.slow
 def test_every_series_that_they_name_is_one_that_we_write(tmp_path: Path) -> None:
     text = scrape(experiment_run.run(experiment_run.write(tmp_path))).decode()
     text += scrape(meeting_run.make(tmp_path / "meeting")).decode()
@@ -206,7 +205,6 @@ def test_the_rules_are_valid() -> None:
     assert "SUCCESS" in promtool("check", "rules", RULES)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("programs")
 def test_a_scrape_is_valid_and_without_complaint(tmp_path: Path) -> None:
     store = experiment_run.run(experiment_run.write(tmp_path))
@@ -215,7 +213,6 @@ def test_a_scrape_is_valid_and_without_complaint(tmp_path: Path) -> None:
     assert promtool("check", "metrics", text=scrape(met)) == ""
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("programs")
 def test_the_alerts_go_off_when_they_should_and_not_before(tmp_path: Path) -> None:
     rules = (ROOT / "tests" / "alerts_test.yml").read_text(encoding="utf-8")
@@ -224,7 +221,6 @@ def test_the_alerts_go_off_when_they_should_and_not_before(tmp_path: Path) -> No
     assert "SUCCESS" in promtool("test", "rules", path)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("programs")
 def test_a_real_prometheus_scrapes_and_answers_every_query(tmp_path: Path) -> None:
     config = experiment_run.write(tmp_path)
@@ -248,7 +244,6 @@ def test_a_real_prometheus_scrapes_and_answers_every_query(tmp_path: Path) -> No
             server.wait_for("up == 1")
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("programs")
 def test_the_panels_of_experiments_are_of_those_that_are_chosen(tmp_path: Path) -> None:
     config = interacting_run.write(tmp_path, interacting_run.entries())

@@ -24,7 +24,6 @@ from tests.requirements import ROOT
 
 pytestmark = [
     pytest.mark.wheel,
-    pytest.mark.slow,
     pytest.mark.timeout(900),
     pytest.mark.xdist_group("wheel"),  # one build for all
 ]

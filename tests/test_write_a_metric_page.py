@@ -26,7 +26,6 @@ def test_each_file_of_the_page_has_fewer_than_70_lines() -> None:
     assert max(text.count("\n") for text in modules.values()) < 70
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", SCRIPTS)
 def test_a_program_of_the_page_prints_what_it_says(folder: Path, text: str) -> None:
     (folder / "program.txt").write_text(text, encoding="utf-8")
@@ -109,7 +108,6 @@ assert (drawn["name"], drawn["lower"]) == ("mean", result.interval("mean").lower
 """
 
 
-@pytest.mark.slow
 def test_views_with_estimators_are_compared_paired_clustered_watched_and_drawn(
     folder: Path,
 ) -> None:
@@ -124,7 +122,6 @@ testing.check_laws.__kwdefaults__["examples"] = 3
 """
 
 
-@pytest.mark.slow
 def test_the_laws_of_the_page_hold(folder: Path) -> None:
     commands = [text.split() for text in COMMANDS if "pytest" in text]
     assert [words[0] for words in commands] == ["pytest", "pytest"]
@@ -136,7 +133,6 @@ def test_the_laws_of_the_page_hold(folder: Path) -> None:
     assert "2 passed" in said
 
 
-@pytest.mark.slow
 def test_the_log_of_the_page_has_the_results_that_it_says(folder: Path) -> None:
     (command,) = [text for text in COMMANDS if "streammetrics" in text]
     (results,) = [text for kind, text in BLOCKS if kind == "text"]

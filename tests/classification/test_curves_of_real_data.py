@@ -26,7 +26,6 @@ from streammetrics.kernels.exact.elementary import log
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.results.rates import BoundedRates, Rates
 from streammetrics.results.score_curve import ScoreCurve
-from tests.depth import further_are_slow
 from tests.expected import cases_of
 
 Row = Mapping[str, Any]
@@ -114,7 +113,7 @@ CALIBRATED = {
 LEAST = {"obd_men_events": 56, "higgs500": 10, "phishing": 24, "digits": 8, "ltr_test": 0}
 
 
-@pytest.fixture(scope="module", params=list(further_are_slow(*reversed(FILES), fast=4)))
+@pytest.fixture(scope="module", params=[*reversed(FILES)])
 def curves(request: pytest.FixtureRequest, data: Path) -> Curves:
     return Curves(data, request.param)
 
@@ -221,7 +220,6 @@ def test_every_point_of_a_roc_curve(data: Path) -> None:
     assert set(zip(rough.fp.tolist(), rough.tp.tolist(), strict=True)) <= known
 
 
-@pytest.mark.slow
 def test_areas_of_200_thresholds_join_200_points_of_the_exact_curve(data: Path) -> None:
     """They are torchmetrics's, rounded to float32; of clicks they are off by up to 0.018."""
     off = {}

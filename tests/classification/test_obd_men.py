@@ -20,7 +20,6 @@ def events(data: Path) -> list[Event]:
     return list(map(json.loads, (data / "obd_men_events.jsonl").read_text().splitlines()))
 
 
-@pytest.mark.slow
 def test_click_rates_of_all_and_by_position_and_by_day(events: list[Event], data: Path) -> None:
     cases = cases_of(data, "obd_men_events")
     rates = [case for case in cases if case["metric"] == "ctr"]

@@ -80,7 +80,6 @@ def test_every_figure_of_the_counts(data: Path, name: str) -> None:
         assert result.top_k_ties(2) == result.top_k_ties(3) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "n", "width"), [("digits", 3, 0.001), ("yeast", 6, 0.02)])
 def test_every_area(data: Path, name: str, n: int, width: float) -> None:
     truth, scores = rows(data, name)

@@ -32,7 +32,6 @@ def exact_r2(rows: list[tuple[float, float]], weights: list[int]) -> Fraction | 
     return 1 - Fraction(missed) / Fraction(spread) if spread else None
 
 
-@pytest.mark.slow
 @given(pairs | st.lists(st.tuples(small_numbers, small_numbers), min_size=1, max_size=6), st.data())
 def test_r2_is_the_exact_one_rounded_once_whatever_the_size_of_numbers_and_weights(
     rows: list[tuple[float, float]], data: st.DataObject

@@ -46,7 +46,6 @@ EVENTS = st.lists(
 )
 
 
-@pytest.mark.slow
 @given(EVENTS, st.integers(1, 20))
 def test_after_each_event_it_is_the_area_of_the_last_rows(events: list[Row], rows: int) -> None:
     metric = SlidingAUC(rows=rows)
@@ -55,7 +54,6 @@ def test_after_each_event_it_is_the_area_of_the_last_rows(events: list[Row], row
         assert same(metric.compute(), exact(events[max(0, i + 1 - rows) : i + 1]))
 
 
-@pytest.mark.slow
 @given(EVENTS, st.sampled_from([0.1, 0.3, 1, 1.1, 2.5, 1e10]), st.sampled_from([0.0, 1e9, -7.7]))
 def test_after_each_event_it_is_the_area_of_the_last_seconds(
     events: list[Row], seconds: float, start: float

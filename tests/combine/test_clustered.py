@@ -233,7 +233,6 @@ def bytes_of_each(states: Accumulator, slots: np.ndarray) -> list[bytes]:
     return [states._take(slots[i : i + 1]).to_bytes() for i in range(len(slots))]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", SOME.values(), ids=SOME)
 def test_each_state_without_one_is_the_same_however_many_are_held(case: Case[Any]) -> None:
     """All parts of all metrics: the bytes are those of the other states merged one by one."""

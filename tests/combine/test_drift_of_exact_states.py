@@ -59,7 +59,6 @@ def test_distances_of_exact_states_are_those_of_all_values_to_the_last_digits(
         assert own == getattr(drift(exact_of(b), exact_of(a)), view), view
 
 
-@pytest.mark.slow
 @given(values, values)
 def test_distances_of_exact_states_do_not_depend_on_the_scale_of_the_scores(
     a: list[float], b: list[float]

@@ -127,7 +127,6 @@ values = st.lists(
 )
 
 
-@pytest.mark.slow
 @given(values, values)
 def test_exact_distances_are_those_of_the_definitions_and_within_the_bounds_of_a_grid(
     a: list[float], b: list[float]

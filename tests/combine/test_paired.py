@@ -99,7 +99,6 @@ def test_means_have_the_error_of_the_differences_of_rows() -> None:
         assert (interval.method, interval.df, interval.n) == ("t", N - 1.0, N)
 
 
-@pytest.mark.slow
 def test_measures_of_lists_have_the_error_of_the_differences_of_lists() -> None:
     tables = {name: column.reshape(-1, 6) for name, column in ROWS.items()}
     tables["labels"] = tables["labels"] * (np.arange(len(tables["labels"])) % 9 > 0)[:, None]
@@ -424,7 +423,6 @@ def test_a_pair_without_support_says_what_its_models_lack() -> None:
             assert not math.isnan(float(found.difference_of("raw.snips")))
 
 
-@pytest.mark.slow
 def test_a_user_with_most_of_the_rows_leaves_few_degrees_of_freedom() -> None:
     """Of 40 users one has half of the rows: their groups are as sure as 4 equal ones."""
     users = np.array([0] * 195 + [1 + i % 39 for i in range(195)])

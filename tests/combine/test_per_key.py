@@ -88,7 +88,6 @@ def test_a_key_past_max_keys_is_said_to_be_among_the_others() -> None:
         state.compute()["x"]
 
 
-@pytest.mark.slow
 def test_an_error_of_very_many_keys_names_few_and_comes_soon() -> None:
     state = PerKey(Ratio(), 100_000)
     state.update([*range(100_000)], numerators=[1] * 100_000)

@@ -37,7 +37,6 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError
 from streammetrics.present.view import declared_views
 from streammetrics.results import value_of, views_of
-from tests.depth import further_are_slow
 
 Floats = NDArray[np.float64]
 
@@ -137,7 +136,7 @@ def first_and_other_scales() -> Iterator[Any]:
     first, (scale, *others) = METRICS[0]
     yield pytest.param(first, [scale], id="one scale")
     for metric, scales in [(first, others), *METRICS[1:]]:
-        yield pytest.param(metric, scales, id=type(metric).__name__, marks=pytest.mark.slow)
+        yield pytest.param(metric, scales, id=type(metric).__name__)
 
 
 @pytest.mark.parametrize(("metric", "scales"), [*first_and_other_scales()])
@@ -163,8 +162,7 @@ def test_an_increasing_transformation_of_the_scores_changes_no_value_and_hardly_
             assert one.reason == other.reason
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("correlation", [*further_are_slow(0.95, 0.9, 0.5)])
+@pytest.mark.parametrize("correlation", [0.95, 0.9, 0.5])
 def test_two_models_that_are_much_alike_have_one_interval_on_any_scale(correlation: float) -> None:
     """With 256 scores in the groups of each the interval changed by up to 4 %."""
     given = rows(9000, users=150)
@@ -243,8 +241,7 @@ def test_the_example_of_four_scales_has_one_interval() -> None:
         assert one.deff > 2 and not one.reason
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scale", [*further_are_slow(*SCALES)])
+@pytest.mark.parametrize("scale", [*SCALES])
 def test_the_variance_is_that_of_all_scores(scale: str) -> None:
     given = rows(9000)
     result = counted(ExactAUC(), SCALES[scale], given)
@@ -388,7 +385,6 @@ def test_groups_agree_only_where_they_know_what_all_rows_know() -> None:
     assert COARSE_GROUPS not in values.compute().interval("median").reason
 
 
-@pytest.mark.slow
 def test_a_view_that_needs_each_score_has_the_variance_of_its_groups_on_any_scale() -> None:
     given = rows(6000)
     for scale in ("log odds", "Elo"):

@@ -130,7 +130,6 @@ def check_sealing(case: Case[Any], rows: list[Any], random: Random) -> None:
     assert total.to_bytes() == whole.to_bytes(), "a refused merge changed the state"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", SOME.values(), ids=SOME)
 def test_any_buckets_of_users_give_the_same_bytes_and_the_same_result(case: Case[Any]) -> None:
     @settings(

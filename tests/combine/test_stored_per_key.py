@@ -19,8 +19,7 @@ from streammetrics import (
     UnknownKeyError,
     UserGroups,
 )
-from tests.depth import further_are_slow
-from tests.fast_paths.drawn import METRICS, Draw, each
+from tests.fast_paths.drawn import METRICS, Draw
 
 PANEL = Panel({"auc": HistogramAUC(), "exact": ExactAUC(), "fit": Calibration()})
 CASES: dict[str, tuple[Accumulator, Draw]] = {
@@ -33,8 +32,8 @@ CASES: dict[str, tuple[Accumulator, Draw]] = {
 SIZES = (120, 1, 20)
 
 
-@pytest.mark.parametrize("max_keys", [*further_are_slow(6, 100)])
-@each(CASES, CASES)
+@pytest.mark.parametrize("max_keys", [6, 100])
+@pytest.mark.parametrize("name", list(CASES))
 def test_some_keys_of_stored_states_equal_those_of_their_sum(name: str, max_keys: int) -> None:
     metric, draw = CASES[name]
     rng = np.random.default_rng(max_keys)

@@ -87,7 +87,6 @@ def test_a_replicate_is_the_metric_of_the_rows_of_all_other_groups(metric: Accum
             assert value == float(views_of(of_others)[view])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("metric", [HistogramAUC(), ExactAUC()], ids=["bounded", "exact"])
 def test_coarse_groups_show_the_variance_of_a_view_that_needs_each_score(
     metric: HistogramAUC | ExactAUC,
@@ -281,7 +280,6 @@ def test_groups_count_the_scores_of_a_metric_that_keeps_them_and_keep_any_other_
         assert UserGroups.from_bytes(state.to_bytes()).whole.by_name.keys() == kept
 
 
-@pytest.mark.slow
 def test_quantiles_of_users_have_the_variance_of_all_values_or_a_little_more() -> None:
     rng = np.random.default_rng(17)
     who = rng.integers(0, 2_000, 20_000)

@@ -208,7 +208,6 @@ def test_a_window_that_holds_nothing_has_no_result() -> None:
     assert not any(key in result for key in ("total", "ab", 0, (0,), ("a", "b"), None))
 
 
-@pytest.mark.slow
 def test_many_windows_of_few_panes_share_their_results_and_take_little_memory() -> None:
     n = 2
     state = Windows(HistogramAUC(), 3_600, 1)

@@ -112,11 +112,11 @@ def make_store(folder: Path, events: Sequence[object] = EVENTS, **config: str) -
 
 def over_stores(*cases: tuple[object, ...], postgres: int) -> list[ParameterSet]:
     """Cases of a test over `databases`: all over SQLite, and the first so many over PostgreSQL
-    too, where the others ask nothing else of it. `make check` has the first one."""
+    too, where the others ask nothing else of it."""
     found = []
     for name, some in (("sqlite", cases), ("postgres", cases[:postgres])):
-        for at, case in enumerate(some):
-            marks = [*[pytest.mark.slow] * (at > 0), *[pytest.mark.postgres] * (name != "sqlite")]
+        for case in some:
+            marks = [] if name == "sqlite" else [pytest.mark.postgres]
             said = [getattr(value, "__name__", str(value)) for value in case]
             found.append(pytest.param(name, *case, marks=marks, id="-".join([name, *said])))
     return found

@@ -300,7 +300,6 @@ def test_what_is_no_array_is_refused() -> None:
         IntraListSimilarity([[1.0, 2.0], [3.0]])
 
 
-@pytest.mark.slow
 def test_no_library_is_imported_for_its_columns() -> None:
     code = (
         "import sys, streammetrics as s; s.HistogramAUC().update([0, 1], [0.1, 0.2]);"

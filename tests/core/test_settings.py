@@ -265,7 +265,6 @@ def test_a_state_from_bytes_counts_no_rows_and_says_what_to_do() -> None:
         PerKey.from_bytes(PerKey(counted().empty()).to_bytes()).update(["a"], lists=[[0, 1]])
 
 
-@pytest.mark.slow
 def test_a_pickle_carries_the_numbers_once_and_another_process_counts_with_them() -> None:
     vectors = np.arange(1.0, 20_001).reshape(-1, 2)
     keyed = PerKey(Panel({"a": IntraListSimilarity(vectors), "b": IntraListSimilarity(vectors)}))

@@ -102,7 +102,6 @@ def test_states_of_several_lengths_wait_for_their_like(monkeypatch: pytest.Monke
     assert max(widths(states)) <= 2_000 // len(states[0])
 
 
-@pytest.mark.slow
 def test_a_state_with_a_byte_altered_is_taken_among_others_if_it_is_alone() -> None:
     for make in (area, ratio, panel):
         good = make().to_bytes()

@@ -109,7 +109,6 @@ def test_the_size_and_the_offset_of_numbers_change_no_digit_but_their_own() -> N
     assert (moved.variance, moved.skewness) == (plain.variance, plain.skewness)
 
 
-@pytest.mark.slow
 def test_skewness_is_that_of_scipy() -> None:
     from scipy.stats import skew
 

@@ -17,7 +17,9 @@ from streammetrics.engines import (
     update_from,
 )
 from streammetrics.engines.keyed import shards
-from tests.engines.every_case import Rows, every_case
+from streammetrics.testing import Case
+from tests.depth import classes_first
+from tests.engines.every_case import OF_ENGINES, rows_of
 from tests.engines.hostile_rows import BY, COLUMNS, SPEC, WHERE, derived_alone, hostile_rows
 
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parquet]' in a clone")
@@ -91,8 +93,9 @@ def test_metrics_that_take_infinities_have_them() -> None:
     assert state == other
 
 
-@pytest.mark.parametrize("rows", every_case(), ids=lambda rows: rows.name)
-def test_every_metric_counts_the_rows_that_meet_a_condition(rows: Rows) -> None:
+@pytest.mark.parametrize("case", classes_first(OF_ENGINES), ids=str)
+def test_every_metric_counts_the_rows_that_meet_a_condition(case: Case[Any]) -> None:
+    rows = rows_of(case)
     keep = [i % 3 != 1 for i in range(rows.batch.num_rows)]
     batch = rows.batch.append_column("is_kept", pa.array(keep))
     all_rows, some, chosen = (rows.spec.empty() for _ in range(3))

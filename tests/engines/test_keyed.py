@@ -20,7 +20,7 @@ from streammetrics.engines import (
 )
 from streammetrics.testing import Case
 from tests.cases import CASES
-from tests.depth import most_are_slow
+from tests.depth import classes_first
 from tests.engines.every_case import rows_of
 from tests.engines.log_rows import COLUMNS, SPEC, log_table, states, with_groups
 
@@ -29,7 +29,7 @@ pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parque
 BY = ["variant", "mobile", "phase"]
 
 
-@pytest.mark.parametrize("case", list(most_are_slow(CASES)), ids=str)
+@pytest.mark.parametrize("case", classes_first(CASES), ids=str)
 def test_the_results_of_groups_together_are_those_of_each_state(case: Case[Any]) -> None:
     rows = rows_of(case)
     groups = np.resize(np.array([3, None, 1, 3, 2, 5]), rows.batch.num_rows)

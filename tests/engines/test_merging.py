@@ -154,7 +154,6 @@ def test_a_cell_that_is_no_bytes_is_refused_and_names_no_file() -> None:
         refused(torn)
 
 
-@pytest.mark.slow
 def test_notes_that_nobody_wrote_are_refused() -> None:
     _, body = unframe(FILE_MAGIC, GOOD)
     strange: list[object] = [

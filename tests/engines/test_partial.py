@@ -39,7 +39,7 @@ from streammetrics.engines import (
 )
 from streammetrics.testing import Case
 from tests.cases import CASES
-from tests.depth import most_are_slow
+from tests.depth import classes_first
 from tests.engines.every_case import rows_of
 from tests.engines.log_rows import COLUMNS, SPEC, alone, log_table, states, with_groups
 
@@ -246,7 +246,6 @@ def test_positions_are_the_ranges_of_the_tasks_rows() -> None:
         states(missing, SPEC, counted=here)
 
 
-@pytest.mark.slow
 def test_tasks_that_have_whole_users_seal_them() -> None:
     table, n = log(), 8
     sealing = Sealing(of="user", n_buckets=n, hash="mod", scope="today")
@@ -309,7 +308,7 @@ def test_the_tasks_of_a_list_have_the_value_of_the_list(hidden: Mapping[str, lis
     assert dict(found) == dict(lists.compute())  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize("case", list(most_are_slow(CASES)), ids=str)
+@pytest.mark.parametrize("case", classes_first(CASES), ids=str)
 def test_every_accumulator_counts_batches_in_tasks_as_it_does_rows(case: Case[Any]) -> None:
     rows = rows_of(case)
     states = [

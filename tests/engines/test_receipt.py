@@ -13,16 +13,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pytest
 from streammetrics_consumers.cli.main import main
 
 from streammetrics import Accumulator, load
 from streammetrics.engines import merged, partial
 from tests.engines.log_rows import log_table
 from tests.kafka_broker import Record, create_topic, produce
-
-pytestmark = pytest.mark.slow
-
 
 ROWS = 6000
 DAY_MS = 86_400_000

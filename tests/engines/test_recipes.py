@@ -67,7 +67,6 @@ def python_of(name: str) -> Path:
     return environment / "bin" / "python"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [*RUN_IN, "beam"])
 def test_a_recipe_prints_the_digests_of_a_single_process(
     name: str, day: tuple[Path, dict[str, Accumulator]]

@@ -171,7 +171,6 @@ def test_of_many_lines_the_first_and_the_last_are_printed_and_the_frame_has_all(
 
 
 # -- the figure ------------------------------------------------------------------------------------
-@pytest.mark.slow
 def test_plot_draws_the_difference_of_each_query_and_the_mean_with_its_interval() -> None:
     qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}
     runs = {
@@ -202,7 +201,6 @@ def test_plot_draws_the_difference_of_each_query_and_the_mean_with_its_interval(
     assert alone["layer"][1]["encoding"]["y"]["scale"]["domain"] == ["ours"]
 
 
-@pytest.mark.slow
 def test_of_many_queries_some_are_drawn_with_the_least_and_the_greatest_difference() -> None:
     qrels = {f"q{i}": {"a": 1} for i in range(3000)}
     bm25 = {query: [*map(str, range(i % 7)), "a"] for i, query in enumerate(qrels)}

@@ -48,7 +48,6 @@ from streammetrics.kernels.inference.variances import jackknife_variance
 from tests.experiments.arms import units as units_of
 
 REPLICATES = 160
-pytestmark = pytest.mark.slow
 
 
 def means(

@@ -64,7 +64,6 @@ CLEAN = {
 }
 
 
-@pytest.mark.slow
 def test_what_is_left_is_as_if_they_had_never_come() -> None:
     dropped, clean = experiment(MIXED), experiment(CLEAN)
     assert dropped.contrasts() == clean.contrasts()
@@ -83,7 +82,6 @@ def test_the_sample_ratio_is_of_all_who_were_assigned() -> None:
     assert experiment(MIXED).srm() == experiment(MIXED, "keep").srm()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "why"),
     [({"max_units": 3}, "more than max_units=3"), ({"share": 0.5}, "only 50 % of the units are")],

@@ -41,7 +41,6 @@ def test_there_is_none_of_a_control_that_may_be_0_or_before_the_burn_in_or_witho
     assert anytime_lift(replace(only(two((460, 9000), (690, 9000))), pair=None), 1) == math.inf
 
 
-@pytest.mark.slow
 def test_at_least_so_many_per_cent_is_false_in_less_than_a_twentieth_of_experiments() -> None:
     """A lift of 200 %, a control of one unit in eleven, eight looks: divided by the control's
     estimate, the least difference is more than the true lift at some look in a third of them."""

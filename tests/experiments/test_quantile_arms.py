@@ -131,7 +131,6 @@ def test_a_guardrail_of_a_quantile() -> None:
     assert fallen.verdict == "broken"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("users", [0, 600])
 def test_a_comparison_of_quantiles_is_read_as_an_experiment_reads_it(users: int) -> None:
     arms = waits(0, 3_000, users=users), waits(1, 3_000, 0.5, users=users)
@@ -289,7 +288,6 @@ def returning(seed: int) -> Iterator[tuple[Accumulator, Accumulator]]:
         yield arms
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("p", "decimals"), [("0.9", 9), ("0.5", 1)])
 def test_at_most_one_stream_in_twenty_of_independent_rows_ever_misses(
     p: str, decimals: int
@@ -298,7 +296,6 @@ def test_at_most_one_stream_in_twenty_of_independent_rows_ever_misses(
     assert missed <= 1.5 + 3 * math.sqrt(30 * 0.05 * 0.95)
 
 
-@pytest.mark.slow
 def test_at_most_one_stream_in_twenty_of_users_ever_misses() -> None:
     missed = sum(ever_missed("0.9", returning(seed), 0.5) for seed in range(30))
     assert missed <= 1.5 + 3 * math.sqrt(30 * 0.05 * 0.95)
@@ -357,7 +354,6 @@ def test_no_difference_rests_on_the_jackknife_of_a_quantile() -> None:
         compare(ExactQuantiles(), ExactQuantiles(), view="p90", paired=True)
 
 
-@pytest.mark.slow
 def test_the_interval_of_a_paired_difference_of_quantiles_contains_it() -> None:
     rng, held = np.random.default_rng(3), 0
     for _ in range(100):

@@ -63,7 +63,6 @@ def near(found: float, expected: float) -> bool:
     return abs(found - expected) <= 8 * math.ulp(expected)
 
 
-@pytest.mark.slow
 def test_the_effect_and_the_lift_are_theirs_to_the_last_bit(
     clicks: Clicks, cases: list[Case]
 ) -> None:
@@ -73,7 +72,6 @@ def test_the_effect_and_the_lift_are_theirs_to_the_last_bit(
         assert near(1 + clicks.compared(case).rel_effect_size, 1 + case["value"])
 
 
-@pytest.mark.slow
 def test_the_intervals_of_each_rate_and_of_their_difference_are_theirs(
     clicks: Clicks, cases: list[Case]
 ) -> None:

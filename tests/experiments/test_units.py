@@ -88,7 +88,6 @@ def experiment(a: Shop = A, b: Shop = B, **settings: object) -> Experiment:
     return Experiment(Plan(**given), states, units)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
 def test_revenue_per_user_is_that_of_scipy_over_users_and_that_per_row_says_the_opposite() -> None:
     stats = pytest.importorskip("scipy.stats")
     users = stats.ttest_ind(B.sums, A.sums, equal_var=False)

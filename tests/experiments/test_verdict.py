@@ -247,7 +247,6 @@ def test_an_infinite_log_loss_is_no_matter_of_time() -> None:
     assert not any("Epochs left out" in note for note in report.notes)
 
 
-@pytest.mark.slow
 def test_the_best_threshold_has_no_always_valid_interval_and_its_sentence_says_why() -> None:
     def found(view: str) -> Finding:
         watched = {"decision": (f"auc.{view}",), "horizon": Horizon(mde=0.1)}

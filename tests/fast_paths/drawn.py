@@ -6,11 +6,10 @@ buffer, no validator of the fast path, no chunk, no table that is worth its step
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import pytest
 
 from streammetrics import (
     Accumulator,
@@ -172,20 +171,6 @@ GIVEN: Mapping[str, tuple[Accumulator, Draw]] = {
 # Other settings of the same inputs and parts, which matter to the kernels and not to the rest.
 SAME_STATE = ("HistogramAUC coarse", "HistogramAUC float32", "HistogramAUC equal")
 STATES = [name for name in METRICS if name not in (*SAME_STATE, "GroupedAUC on a grid")]
-
-
-def each(
-    names: Iterable[str], metrics: Mapping[str, tuple[Accumulator, Draw]] = METRICS
-) -> pytest.MarkDecorator:
-    """The test is of each metric; `make check` has the first of each class, and the one with
-    weights."""
-    parameters, classes = [], set[type[Accumulator]]()
-    for name in names:
-        kind = type(metrics[name][0])
-        slow = kind in classes and name != "BinaryConfusion weighted"
-        parameters.append(pytest.param(name, marks=[pytest.mark.slow] if slow else []))
-        classes.add(kind)
-    return pytest.mark.parametrize("name", parameters)
 
 
 def simple(metric: Accumulator, columns: Columns, step: int) -> Accumulator:

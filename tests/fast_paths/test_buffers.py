@@ -12,10 +12,10 @@ import pytest
 from streammetrics import Accumulator, InputError
 from streammetrics.core import buffer
 from tests.fast_paths import drawn
-from tests.fast_paths.drawn import GIVEN, STATES, Columns, each, forms, simple
+from tests.fast_paths.drawn import GIVEN, STATES, Columns, forms, simple
 
 METRICS = {**drawn.METRICS, **GIVEN}
-every_metric = each([*STATES, *GIVEN], METRICS)
+every_metric = pytest.mark.parametrize("name", [*STATES, *GIVEN])
 
 
 @every_metric
@@ -53,7 +53,9 @@ def test_batches_around_the_sizes_that_wait_count_as_their_rows(
     assert state.to_bytes() == simple(metric, columns, 33).to_bytes()
 
 
-@each([name for name in (*STATES, *GIVEN) if name != "Windows"], METRICS)  # times are not floats
+@pytest.mark.parametrize(
+    "name", [name for name in (*STATES, *GIVEN) if name != "Windows"]
+)  # times are not floats
 def test_columns_of_any_memory_and_type_count_alike(name: str) -> None:
     metric, draw = METRICS[name]
     rng = np.random.default_rng(3)

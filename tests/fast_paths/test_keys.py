@@ -30,7 +30,6 @@ from streammetrics import (
     Windows,
 )
 from streammetrics.core.parts.counts import CountsColumn
-from tests.depth import further_are_slow
 from tests.fast_paths.drawn import METRICS
 
 _PRIME = sys.hash_info.modulus  # n and n + _PRIME have one hash, and so do -1 and -2
@@ -131,8 +130,8 @@ def require_totals(state: PerKey, rows: Totals, sums: Totals, most: int) -> None
     assert (found.overflow.rows if found.overflow else 0) == others
 
 
-@pytest.mark.parametrize("most", [*further_are_slow(9, 2, 10_000)])
-@pytest.mark.parametrize("seed", [*further_are_slow(*range(3))])
+@pytest.mark.parametrize("most", [9, 2, 10_000])
+@pytest.mark.parametrize("seed", [*range(3)])
 def test_rows_are_counted_by_a_dict_of_their_keys(seed: int, most: int) -> None:
     rng = np.random.default_rng(seed)
     texts = [key for key in KEYS if isinstance(key, str)]
@@ -203,7 +202,7 @@ def test_keys_of_windows_are_counted_by_a_dict_of_both() -> None:
         }
 
 
-@pytest.mark.parametrize("form", [*further_are_slow(*TWICE)])
+@pytest.mark.parametrize("form", [*TWICE])
 @pytest.mark.parametrize(
     ("like", "key"), [(True, "True"), (1.0, 1), ((True,), ("True",)), ((1.0,), (1,))], ids=repr
 )
@@ -221,7 +220,7 @@ def test_what_equals_a_key_is_counted_as_the_key_that_it_is(
     assert state.to_bytes() == expected.to_bytes()
 
 
-@pytest.mark.parametrize("form", [*further_are_slow(*TWICE)])
+@pytest.mark.parametrize("form", [*TWICE])
 @pytest.mark.parametrize("bad", [1.5, float("nan"), b"1", (1.5,), ((1,),), "x" * 5_000], ids=repr)
 def test_what_is_no_key_is_refused_beside_known_ones(form: Any, bad: object) -> None:
     state = PerKey(Ratio())
@@ -301,7 +300,7 @@ SEVERAL = ["Ratio", "BinaryConfusion weighted", "ExactAUC", "GroupedScores"]
 OTHERS = [name for name in METRICS if name not in SEVERAL]
 
 
-@pytest.mark.parametrize("name", [*further_are_slow(*SEVERAL, *OTHERS, fast=len(SEVERAL))])
+@pytest.mark.parametrize("name", [*SEVERAL, *OTHERS])
 def test_several_keys_of_a_row_count_as_one_after_another(name: str) -> None:
     metric, draw = METRICS[name]
     for n in (1, 40, 9_000):
@@ -358,8 +357,7 @@ def with_a_key(name: str, pool: list[Any], codes: np.ndarray) -> tuple[list[Any]
     return [key for key, there in zip(named, some.tolist(), strict=True) if there], some
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("buckets", [*further_are_slow(2, 64)])
+@pytest.mark.parametrize("buckets", [2, 64])
 def test_several_keys_of_users_in_windows_count_as_one_after_another(buckets: int) -> None:
     metrics = {"auc": HistogramAUC(), "fit": Calibration(), "ctr": Ratio(), "exact": ExactAUC()}
     panel = Panel(metrics, inputs={"ctr": {"numerators": "labels"}})
@@ -400,7 +398,6 @@ def test_experiments_are_independent_of_the_rows_that_are_in_none_of_them() -> N
     assert state.to_bytes() == expected.to_bytes()
 
 
-@pytest.mark.slow
 def test_the_keys_past_the_limit_hold_the_sums_of_many_columns_of_keys() -> None:
     """All of these columns add to one state, whose sums exceed what a float64 holds."""
     numbers = 1 - np.random.default_rng(3).random(1 << 15) / 16
@@ -421,9 +418,8 @@ def test_a_row_that_has_one_key_twice_counts_twice() -> None:
     assert sum(one.rows for one in by_key.compute().values()) + by_key.compute().overflow.rows == 4
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("cells", [*further_are_slow(1 << 34, 100)])
-@pytest.mark.parametrize("most", [*further_are_slow(1 << 40, 3)])
+@pytest.mark.parametrize("cells", [1 << 34, 100])
+@pytest.mark.parametrize("most", [1 << 40, 3])
 def test_sparse_cells_hold_what_a_dict_of_cells_holds(cells: int, most: int) -> None:
     rng = np.random.default_rng(most)
     column, expected = CountsColumn((cells,), 50), dict[tuple[int, int], int]()

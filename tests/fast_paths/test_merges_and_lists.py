@@ -34,11 +34,10 @@ from streammetrics.core.multiset.tiers import BUFFERED
 from streammetrics.core.parts import record_set
 from streammetrics.engines import merged
 from streammetrics.testing.laws import exact_text
-from tests.depth import further_are_slow
-from tests.fast_paths.drawn import METRICS, REAL, STATES, UNIT, each, simple
+from tests.fast_paths.drawn import METRICS, REAL, STATES, UNIT, simple
 from tests.id_pools import EVERY
 
-every_metric = each(STATES)
+every_metric = pytest.mark.parametrize("name", list(STATES))
 
 
 def states_of(metric: Accumulator, draw: Any, sizes: list[int], seed: int) -> list[Accumulator]:
@@ -252,7 +251,7 @@ def test_records_and_units_that_wait_are_those_that_came_together(
 
 @pytest.mark.parametrize(
     "name",
-    ["HistogramAUC", "GroupedAUC", "Ratio of clicks", *further_are_slow("Regression", fast=0)],
+    ["HistogramAUC", "GroupedAUC", "Ratio of clicks", "Regression"],
 )
 def test_groups_of_users_at_once_are_those_of_a_row_alone(name: str) -> None:
     metric, draw = METRICS[name]

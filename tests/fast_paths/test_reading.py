@@ -23,7 +23,7 @@ from streammetrics.authoring import Batch, Inputs, Mean, Real, Unit, Weights
 from streammetrics.core.stacked import digests
 from streammetrics.present.value_rows import rows_of
 from streammetrics.testing.laws import exact_text
-from tests.fast_paths.drawn import FINITE, Columns, Draw, each, simple
+from tests.fast_paths.drawn import FINITE, Columns, Draw, simple
 from tests.fast_paths.drawn import METRICS as ROWS
 
 
@@ -78,7 +78,7 @@ def doubled(state: Accumulator) -> None:
             return
 
 
-@each(METRICS, METRICS)
+@pytest.mark.parametrize("name", list(METRICS))
 def test_many_states_read_together_equal_each_read_alone(name: str) -> None:
     metric, draw = METRICS[name]
     rng = np.random.default_rng(5)
@@ -99,7 +99,7 @@ def test_many_states_read_together_equal_each_read_alone(name: str) -> None:
     assert shown(found.overflow) == shown(others.compute())
 
 
-@each(COUNTS, METRICS)
+@pytest.mark.parametrize("name", list(COUNTS))
 def test_a_state_with_counts_near_int64_is_read_among_small_and_empty_ones(name: str) -> None:
     metric, draw = METRICS[name]
     columns = draw(_ROWS, np.random.default_rng(6))

@@ -93,7 +93,7 @@ def read(metric: Any, *, grouped: bool) -> float:
         (False, "as float32", "different"),
         (True, "some tied", ""),
         *(
-            pytest.param(grouped, scores, "", marks=pytest.mark.slow)
+            (grouped, scores, "")
             for grouped, scores in product([False, True], SCORES)
             if (grouped, scores) != (True, "some tied")
         ),

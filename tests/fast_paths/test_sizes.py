@@ -10,9 +10,9 @@ import pytest
 from streammetrics import HistogramAUC, PerKey, Windows
 from streammetrics.core.parts.exact_sum import ExactSumColumn
 from streammetrics.kernels.tables.grids import grid_of
-from tests.fast_paths.drawn import FINITE, METRICS, UNIT, UNIT_32, each, simple
+from tests.fast_paths.drawn import FINITE, METRICS, UNIT, UNIT_32, simple
 
-every_metric = each(METRICS)
+every_metric = pytest.mark.parametrize("name", list(METRICS))
 # Around the sizes from which there is another way: of scores, exact sums, rows in pieces, chunks.
 # Each metric has one of these, and the next one the other.
 SIZES = [63, 64, 8_192, 8_193, 16_383, 16_384], [64, 65, 8_191, 8_192, 16_384, 16_385]

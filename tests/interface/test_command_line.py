@@ -93,7 +93,6 @@ def words_of(flag: Flag) -> tuple[str, list[str]]:
     return value, [f"--{flag.name}={value}"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])
 def test_every_flag_has_the_variable_that_the_page_says(command: str) -> None:
     assert "STREAMMETRICS_UNTIL_END=1" in spans(PAGE)

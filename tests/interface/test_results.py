@@ -177,7 +177,6 @@ def joined(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "demo.db"
 
 
-@pytest.mark.slow
 def test_the_page_explains_every_key_of_a_join(
     joined: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -191,7 +190,6 @@ def test_the_page_explains_every_key_of_a_join(
     assert json.loads(capsys.readouterr().out)["join"] == join
 
 
-@pytest.mark.slow
 def test_the_page_has_every_series_of_a_join_with_its_labels(joined: Path) -> None:
     watched = WatchedWorkers(dict, time.monotonic, time.time)
     with closing(Ledger.open(str(joined))) as ledger:
@@ -205,7 +203,6 @@ def test_the_page_has_every_series_of_a_join_with_its_labels(joined: Path) -> No
     }
 
 
-@pytest.mark.slow
 def test_an_answer_with_a_join_is_as_openapi_says(joined: Path) -> None:
     with closing(Ledger.open(str(joined))) as ledger:
         client = Client(application(ledger, store=str(joined)))

@@ -75,7 +75,6 @@ def test_closing_gives_what_every_impression_finds_among_all_outcomes(
     assert left(out) == exact.left
 
 
-@pytest.mark.slow
 @ways
 @settings(max_examples=EXAMPLES // 2)
 @given(
@@ -121,7 +120,6 @@ def test_parts_by_id_close_apart_and_come_together_again(
     assert sum(parts.values(), start=whole.empty()) == whole
 
 
-@pytest.mark.slow
 @ways
 @given(rows=st.lists(EVENT, max_size=25), before=st.integers(-5, 40))
 def test_what_stays_goes_through_bytes_and_panes(

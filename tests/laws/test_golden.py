@@ -47,7 +47,6 @@ def test_the_same_rows_give_the_same_bytes_today() -> None:
         assert state == read(name), name
 
 
-@pytest.mark.slow
 def test_many_rows_give_the_same_bytes_today() -> None:
     for name in write.GOLDEN:
         found = write.computed(name, write.LARGE).digest()
@@ -133,7 +132,6 @@ def test_every_file_is_known_and_small() -> None:
     assert sum(files.values()) < 200_000
 
 
-@pytest.mark.slow
 def test_the_script_writes_nothing_anew_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,7 +150,6 @@ def test_the_script_writes_nothing_anew_and_changes_nothing(
     assert (tmp_path / "ratio.state").read_bytes() == b"other"
 
 
-@pytest.mark.slow
 def test_another_processor_and_another_hash_seed_give_the_same_bytes() -> None:
     simd = np.show_config(mode="dicts")["SIMD Extensions"]  # type: ignore[call-overload, index]
     run = subprocess.run(

@@ -24,7 +24,7 @@ from streammetrics import StateError, load
 from streammetrics.core.codec import FILE_MAGIC, STATE_MAGIC, frame, unframe
 from streammetrics.testing import Case
 from tests.cases import CASES
-from tests.depth import first_of_each_class, most_are_slow, tries
+from tests.depth import classes_first, first_of_each_class, tries
 
 pytestmark = pytest.mark.xdist_group("hostile")  # one worker makes the small states, once
 
@@ -194,7 +194,7 @@ NEVER_TAKEN = (cut_or_too_long, altered_files)
 MAY_BE_ANOTHER_STATE = (any_byte_altered, huge_claims, strange_settings, altered_settings)
 
 
-@pytest.mark.parametrize("case", list(most_are_slow(CASES)))
+@pytest.mark.parametrize("case", classes_first(CASES), ids=str)
 def test_hostile_bytes_are_refused_or_are_those_of_another_state(case: Case[Any]) -> None:
     for made in NEVER_TAKEN + MAY_BE_ANOTHER_STATE:
         accepted = count_accepted(made.__name__, made(case), SOME if case in FIRST else FEW)

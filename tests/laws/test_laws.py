@@ -16,7 +16,7 @@ from streammetrics.testing import Case, check_exhaustively, check_laws
 from tests import depth
 from tests.calibration_cases import SMALL_SCORED
 from tests.cases import CASES
-from tests.depth import DEEP, first_of_each_class, most_are_slow
+from tests.depth import DEEP, classes_first, first_of_each_class
 from tests.plain_cases import PLAIN
 from tests.weighted_cases import weighted_rows
 from tests.weighted_classes_cases import SMALL_ROWS
@@ -26,7 +26,7 @@ EXAMPLES = depth.EXAMPLES // 10
 FIRST = first_of_each_class(CASES)
 
 
-@pytest.mark.parametrize("case", list(most_are_slow(CASES)))
+@pytest.mark.parametrize("case", classes_first(CASES), ids=str)
 def test_every_public_accumulator_keeps_every_law(case: Case[Any]) -> None:
     examples = EXAMPLES if case in PLAIN else EXAMPLES * 3 // 4
     if not DEEP and case not in FIRST:
@@ -86,8 +86,7 @@ def kinds_of_rows(case: Case[Any]) -> tuple[Sequence[Any], int]:
             return LISTS, 4
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", list(most_are_slow([case for case in PLAIN if case.oracle])))
+@pytest.mark.parametrize("case", classes_first([case for case in PLAIN if case.oracle]), ids=str)
 def test_the_oracle_agrees_on_every_small_multiset_of_rows(case: Case[Any]) -> None:
     rows, most = kinds_of_rows(case)
     if not DEEP and case not in FIRST and most in (3, 4):

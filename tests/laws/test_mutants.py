@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -96,15 +96,6 @@ def broken(kind: type[Accumulator], *, oracle: bool) -> set[str]:
     return found
 
 
-def most_are_slow() -> Iterator[Any]:
-    """The mutants; `make check` has the first that breaks a law."""
-    seen = set[str]()
-    for mutant, laws in BROKEN.items():
-        slow = [pytest.mark.slow] if laws <= seen else []
-        seen |= laws
-        yield pytest.param(mutant, marks=slow, id=mutant.__name__)
-
-
 def test_a_sound_metric_breaks_no_law() -> None:
     check_laws(case_of(mutants.Sound, oracle=True), examples=15)
     assert broken(mutants.Sound, oracle=True) == set()
@@ -117,7 +108,7 @@ def test_hypothesis_finds_what_any_rows_break_and_says_how() -> None:
     }
 
 
-@pytest.mark.parametrize("mutant", list(most_are_slow()))
+@pytest.mark.parametrize("mutant", list(BROKEN))
 def test_a_mutant_breaks_its_laws_and_no_others(mutant: type[Accumulator]) -> None:
     assert broken(mutant, oracle=BROKEN[mutant] == WITH_ORACLE) == BROKEN[mutant]
 

@@ -39,7 +39,7 @@ from streammetrics.core.parts.exact_sum import ExactSumColumn
 from streammetrics.results import counts_of, figure_of, kinds_of, texts_of, views_of
 from streammetrics.testing import Case
 from tests.cases import CASES
-from tests.depth import further_are_slow, most_are_slow, tries
+from tests.depth import classes_first, tries
 from tests.laws.test_hostile_bytes import FIRST, framed, opened, small_state
 
 pytestmark = pytest.mark.xdist_group("hostile")  # with the states of test_hostile_bytes.py
@@ -97,7 +97,7 @@ def parts(result: object) -> Iterator[object]:
         yield from parts(total)
 
 
-@pytest.mark.parametrize("case", list(most_are_slow(CASES)))
+@pytest.mark.parametrize("case", classes_first(CASES), ids=str)
 def test_altered_bytes_are_refused_or_give_a_result_that_can_be_shown(case: Case[Any]) -> None:
     random = Random(str(case))
     states = [small_state(case, rows) for rows in (1, 7, 25)]
@@ -320,7 +320,7 @@ _MANY_READ = {
 }
 
 
-@pytest.mark.parametrize("name", [*further_are_slow(*_MANY_READ, fast=3)])
+@pytest.mark.parametrize("name", [*_MANY_READ])
 def test_numbers_among_those_of_many_keys_are_refused_as_alone(name: str) -> None:
     metric, numbers = _MANY_READ[name]
     random, refused = Random(name), 0

@@ -20,8 +20,9 @@ TESTS: Final = (
     "--ignore=streammetrics/engines/spark",
     "--ignore=streammetrics/engines/beam.py",
     "--ignore=tests/mutation",
+    "--at-most=0.2",
 )
-MARKED: Final = "not kafka and not postgres and not slow and not docs"
+MARKED: Final = "not kafka and not postgres and not docs"
 # Tests that the report never calls needless; patterns of their ids.
 KEPT: Final = (
     "*/test_worked_*",  # values that others computed

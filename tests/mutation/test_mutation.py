@@ -171,7 +171,6 @@ def killers(folder: Path) -> dict[str, tuple[str, set[str]]]:
     }
 
 
-@pytest.mark.slow
 def test_each_mutant_meets_every_test_that_executes_it(toy: Path) -> None:
     found = killers(toy)
     of_add = {"add", "add_again", "first_of_a_fixture", "second_of_a_fixture"}
@@ -186,7 +185,6 @@ def test_each_mutant_meets_every_test_that_executes_it(toy: Path) -> None:
     assert "10 -> 11" not in found  # a constant of the module
 
 
-@pytest.mark.slow
 def test_a_run_goes_on_where_it_was_and_the_report_can_be_had_alone(toy: Path) -> None:
     results = toy / ".cache" / "mutation" / "results.jsonl"
     lines = results.read_text().splitlines(keepends=True)
@@ -201,7 +199,6 @@ def test_a_run_goes_on_where_it_was_and_the_report_can_be_had_alone(toy: Path) -
     assert "- toy/sums.py:11 small: a < LIMIT -> a <= LIMIT (1 tests)" in report
 
 
-@pytest.mark.slow
 def test_one_killer_is_enough_to_compare(toy: Path) -> None:
     first = toy / "first.jsonl"
     options = ("--tests", "checks", "--until-killed", "--results", str(first), *PATIENCE)
@@ -211,7 +208,6 @@ def test_one_killer_is_enough_to_compare(toy: Path) -> None:
     assert all(len(result.killers) <= 1 for result in Matrix.read(first).results)
 
 
-@pytest.mark.slow
 def test_a_source_that_does_not_exist_is_refused(toy: Path) -> None:
     assert len(files(USUAL, ROOT)) > 100  # they are all there
     ended = run(toy, "toys", "--tests", "checks")
@@ -246,7 +242,6 @@ def test_the_slowest_test_that_kills_nothing_of_its_own_is_needless(tmp_path: Pa
     assert "- a.py:1 f: 1 -> 2 (no living function) `5`" in report
 
 
-@pytest.mark.slow
 def test_a_mutant_that_was_killed_must_not_survive(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     killed = ["core/test_a.py::1"]

@@ -172,7 +172,6 @@ import pytest
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 
-pytestmark = pytest.mark.slow
 
 
 def test_each_log_is_listed_when_it_is_asked_for(

@@ -12,8 +12,9 @@ from tests.requirements import absent
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Every test here is slow: where these are left out, no peer is imported (4 s a worker)."""
-    return True if "not slow" in config.option.markexpr else None
+    """To start a peer takes longer than a quick test: none is imported for these (4 s a worker)."""
+    at_most_s = config.getoption("at_most")
+    return True if at_most_s is not None and at_most_s < 1 else None
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,6 @@ from tests.requirements import Later
 sk = Later("sklearn.metrics")
 calibration = Later("sklearn.calibration")
 
-pytestmark = pytest.mark.slow
 
 Floats = NDArray[np.float64]
 N = 5000

@@ -31,7 +31,6 @@ from tests.requirements import Later
 sk = Later("sklearn.metrics")
 calibration = Later("sklearn.calibration")
 
-pytestmark = pytest.mark.slow
 
 NAN, INF = math.nan, math.inf
 

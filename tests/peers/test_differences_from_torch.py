@@ -25,7 +25,7 @@ from streammetrics import (
 from streammetrics.ranking import AP, HR, MRR, NDCG, Measure, RankingMetrics
 from tests.peers.torch_process import COMPUTE, Another, Peers, Step, Tensor, update
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torch")]
+pytestmark = pytest.mark.xdist_group("torch")
 
 NAN, INF = math.nan, math.inf
 FLOAT32 = 2**-22  # in which torch computes

@@ -65,7 +65,6 @@ def test_jensen_shannon_psi_and_its_p_value_of_the_bins_are_theirs(name: str) ->
     assert found.psi_pvalue == pytest.approx(chance, rel=1e-7, abs=1e-300)
 
 
-@pytest.mark.slow
 def test_evidently_has_other_units_and_another_rule_for_empty_bins() -> None:
     """It makes a bin of each value where there are up to 20 different ones."""
     if not ENVIRONMENT.exists():

@@ -15,8 +15,6 @@ import pytrec_eval
 from streammetrics import evaluate
 from tests.real_lists import trec
 
-pytestmark = pytest.mark.slow
-
 NAMES = [
     *("map", "ndcg_cut_10", "P_5", "recall_10", "success_5", "recip_rank", "Rprec", "bpref"),
     *("infAP", "set_P", "set_recall", "set_F", "set_map", "num_ret", "num_rel", "num_rel_ret"),

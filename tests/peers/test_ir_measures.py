@@ -14,8 +14,6 @@ from ir_measures import RR, Success, nDCG
 from streammetrics.ranking import ERR, HR, MRR, NDCG, Measure
 from tests.peers.judged_lists import LISTS, ours, qrels, run
 
-pytestmark = pytest.mark.slow
-
 CUTS = (1, 10)
 PRINTED = 0.5e-5 + 1e-12  # half a unit of the last decimal, and gdeval's own roundings
 

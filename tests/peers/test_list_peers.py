@@ -44,7 +44,7 @@ import pytest  # noqa: E402
 from streammetrics import MulticlassConfusion, evaluate, parse_measure  # noqa: E402
 from tests.requirements import absent  # noqa: E402
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("list-peers")]
+pytestmark = pytest.mark.xdist_group("list-peers")
 
 
 @cache

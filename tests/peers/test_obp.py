@@ -9,8 +9,6 @@ from streammetrics import OffPolicy
 from tests.peers.obp_process import ENVIRONMENT, Question, ask
 from tests.requirements import absent
 
-pytestmark = pytest.mark.slow
-
 
 def log(seed: int, n: int, *, binary: bool) -> Question:
     rng = np.random.default_rng(seed)

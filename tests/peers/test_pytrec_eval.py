@@ -23,8 +23,6 @@ from streammetrics.ranking import (
 )
 from tests.peers.judged_lists import LISTS, LONGEST, near, ours, qrels, run
 
-pytestmark = pytest.mark.slow
-
 NAMES = ("map", "map_cut", "ndcg", "ndcg_cut", "P", "recall", "success", "Rprec", "recip_rank")
 CUTS = (1, 3, 5, 10, 30)
 LINEAR = NDCG(gain="linear")

@@ -12,8 +12,6 @@ from streammetrics.results import Bounded
 from tests.peers.ddsketch_process import ENVIRONMENT, ask
 from tests.requirements import Later, absent
 
-pytestmark = pytest.mark.slow
-
 stats = Later("scipy.stats")
 BINARY = (0.0, 0.125, 0.25, 0.5, 0.75, 0.875, 1.0)  # numpy rounds n p for others: see below
 

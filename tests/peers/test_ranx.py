@@ -24,7 +24,6 @@ from tests.peers.ranx_process import ENVIRONMENT, Answer, Question, ask
 from tests.requirements import absent
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.xdist_group("ranx"),  # one worker asks, once
 ]
 

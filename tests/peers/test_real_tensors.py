@@ -17,7 +17,7 @@ import streammetrics
 from streammetrics import InputError
 from tests.peers.torch_process import Peers, Step, Tensor
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torch")]
+pytestmark = pytest.mark.xdist_group("torch")
 
 RNG = np.random.default_rng(31)
 N = 400

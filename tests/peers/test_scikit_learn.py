@@ -17,7 +17,6 @@ from tests.requirements import Later
 
 sk = Later("sklearn.metrics")
 
-pytestmark = pytest.mark.slow
 
 Floats = NDArray[np.float64]
 Grades = NDArray[np.int64]

@@ -21,7 +21,6 @@ from tests.requirements import Later
 
 sk = Later("sklearn.metrics")
 
-pytestmark = pytest.mark.slow
 
 AVERAGED: dict[str, Any] = {
     name: getattr(sk, f"{name}_score") for name in ("precision", "recall", "f1", "jaccard")

@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from streammetrics import BinaryConfusion, Bounded, ExactAUC, GroupedAUC, HistogramAUC
@@ -19,7 +18,6 @@ from tests.requirements import Later
 
 sk = Later("sklearn.metrics")
 
-pytestmark = pytest.mark.slow
 
 Sample = tuple[NDArray[np.int64], NDArray[np.float64]]
 RATES: dict[str, Any] = {

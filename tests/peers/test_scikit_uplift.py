@@ -13,7 +13,6 @@ from tests.peers.uplift_process import ENVIRONMENT, Answer, Question, ask
 from tests.requirements import absent
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.xdist_group("uplift"),  # one worker asks, once
 ]
 

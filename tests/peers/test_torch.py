@@ -31,7 +31,7 @@ from tests.peers.torch_samples import (
     updates,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torch")]
+pytestmark = pytest.mark.xdist_group("torch")
 
 METRICS, EVAL = "torchmetrics.classification.", "torcheval.metrics."
 LINEAR = NDCG(gain="linear")

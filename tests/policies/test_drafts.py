@@ -37,7 +37,6 @@ def test_a_draft_is_the_same_on_every_machine() -> None:
     assert other.teams != drafted.teams
 
 
-@pytest.mark.slow
 def test_coins_are_fair_and_independent_of_each_other_also_past_64_of_them() -> None:
     a, b = range(0, 400, 2), range(1, 400, 2)
     rounds = [team_draft(a, b, f"list {i}").teams[::2] for i in range(50)]

@@ -133,7 +133,6 @@ def test_without_weight_the_self_normalised_value_is_undefined(data: Path) -> No
 
 
 # -- the real log: what each policy's log says of the other, beside the truth ----------------------
-@pytest.mark.slow
 def test_the_log_of_one_policy_gives_the_value_of_the_other(data: Path) -> None:
     known = examples(data)
     found = random_from_bts(data).compute()
@@ -157,7 +156,6 @@ def test_the_log_of_one_policy_gives_the_value_of_the_other(data: Path) -> None:
     assert found.snips < truth.snips and truth.snips in found.interval("snips")
 
 
-@pytest.mark.slow
 def test_the_jackknife_by_user_segment_is_the_known_one(data: Path) -> None:
     rows = log(data, "bts")
     grouped = UserGroups(OffPolicy(), buckets=4096)
@@ -343,7 +341,6 @@ def test_an_offset_of_the_rewards_leaves_the_error_of_snips() -> None:
     assert errors[1] == pytest.approx(errors[0], rel=1e-6)
 
 
-@pytest.mark.slow
 def test_mean_reward_is_covered_at_one_look_and_at_all_looks() -> None:
     rng = np.random.default_rng(23)
     sequence = ConfidenceSequence(kind="empirical_bernstein", reference=0.3, v_opt=400.0)

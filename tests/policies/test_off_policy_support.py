@@ -201,7 +201,6 @@ def error_by_the_delta_method(rows: dict[str, np.ndarray]) -> tuple[float, float
     return float(sum(p) / n + s), error
 
 
-@pytest.mark.slow
 def test_the_error_of_sndr_is_that_of_the_delta_method() -> None:
     """Beside its definition in fractions, which needs the rows."""
     for seed in range(5):

@@ -9,7 +9,6 @@ import pytest
 
 from streammetrics import Bounded, ExactUplift, InputError, Panel, SettingsError, Uplift
 from streammetrics.results import views_of
-from tests.depth import further_are_slow
 
 GRIDS = [
     Uplift(),
@@ -30,7 +29,7 @@ def rows(seed: int, kind: type[np.floating[Any]], *, weights: bool) -> dict[str,
     return {**found, "treated": treated, **weighted}
 
 
-@pytest.mark.parametrize("grid", [*further_are_slow(*GRIDS, fast=2)], ids=str)
+@pytest.mark.parametrize("grid", [*GRIDS], ids=str)
 def test_every_view_of_a_grid_holds_the_exact_one(grid: Uplift) -> None:
     for seed in range(8):
         given = rows(seed, (np.float32, np.float64)[seed % 2], weights=seed % 4 > 1)

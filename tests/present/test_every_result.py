@@ -366,7 +366,6 @@ def test_names_are_never_cut_and_those_without_room_have_a_line_of_their_own() -
     assert lines[8] == f"b: targeting_of_the_campaign.qini{'2':>6}   -0.50000"
 
 
-@pytest.mark.slow
 def test_copies_and_pickles_are_equal_results_undefined_ones_too() -> None:
     for one in examples():
         for other in (pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one)):

@@ -48,7 +48,6 @@ def clicks(ones: int, rows: int) -> Ratio:
     return metric
 
 
-@pytest.mark.slow
 def test_every_result_of_every_accumulator_has_a_table_and_valid_figures() -> None:
     different = {}  # by classes and kinds of figures: most settings change neither
     for case in CASES:

@@ -56,7 +56,6 @@ def test_values_past_two_hundred_are_counted_and_undefined_ones_are_left_out() -
     assert check(values([], x="CTR"))["usermeta"]["reason"] == "no value is defined"
 
 
-@pytest.mark.slow
 def test_a_plot_is_a_chart_of_altair_with_the_same_figure() -> None:
     import altair
 
@@ -76,7 +75,6 @@ def test_without_altair_and_vl_convert_the_error_says_what_to_install(
             draw()
 
 
-@pytest.mark.slow
 def test_a_picture_is_svg_with_names_as_text_and_no_script() -> None:
     found = svg(values([NamedValue("ctr", "<script>alert(1)</script>", 0.5)], x="CTR"))
     assert found.startswith("<svg")
@@ -86,7 +84,6 @@ def test_a_picture_is_svg_with_names_as_text_and_no_script() -> None:
     assert "\\x00" in svg(unprintable)
 
 
-@pytest.mark.slow
 def test_the_javascript_of_charts_is_a_module_made_once() -> None:
     found = charts_javascript()
     assert found.rstrip().endswith("as vegaLite};")

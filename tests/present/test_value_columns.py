@@ -30,7 +30,7 @@ from streammetrics.results.rates import Rates
 from streammetrics.results.score_curve import ScoreCurve
 from streammetrics.testing import Case
 from tests.cases import CASES
-from tests.depth import most_are_slow
+from tests.depth import classes_first
 
 KEYS = ("bts", 2, None, ("de", 1), "(other)", "random")
 
@@ -59,7 +59,8 @@ ROW_BY_ROW = ("ExposedRows", "GroupedScores", "JoinRows", "Joined", "LabelDelays
 
 @pytest.mark.parametrize(
     "case",
-    [*most_are_slow([case for case in CASES if type(case.empty).__name__ not in ROW_BY_ROW])],
+    classes_first([case for case in CASES if type(case.empty).__name__ not in ROW_BY_ROW]),
+    ids=str,
 )
 @settings(
     max_examples=2,

@@ -15,8 +15,6 @@ from tests.depth import EXAMPLES
 from tests.oracles.measure_table import Truth, parted, truths
 from tests.oracles.ranking import UNJUDGED
 
-pytestmark = pytest.mark.slow
-
 Items = Sequence[tuple[float, int]]
 
 TRUTHS = truths((1, 10, None))

@@ -30,7 +30,6 @@ def measured(metric: IntraListSimilarity, *lists: list[int]) -> float:
 # -- real lists ---------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["random", "bts"])
 def test_lists_of_a_shop_have_the_similarity_that_others_computed(data: Path, variant: str) -> None:
     case = ils_cases(data)[variant]
@@ -78,7 +77,6 @@ def test_a_long_list_is_refused_and_one_at_the_limit_is_not(
 # -- similarities -------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_cosines_are_right_to_a_few_units_in_the_last_place() -> None:
     random = Random(2)
     vectors = [

@@ -12,7 +12,6 @@ from streammetrics import RankingMetrics
 from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking import CG, Measure
 from streammetrics.ranking.list_values import measured
-from tests.depth import further_are_slow
 from tests.oracles.measure_table import truths
 from tests.oracles.ranking import UNJUDGED
 
@@ -84,8 +83,7 @@ def test_ties_of_one_grade_change_no_bit_of_a_list_that_came_ranked() -> None:
         assert bits(flat(items), EVERY, ties) == bits(flat(items, scored=False), EVERY)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("ties", list(further_are_slow("expected", "worst", "best")))
+@pytest.mark.parametrize("ties", ["expected", "worst", "best"])
 def test_a_value_and_its_rest_are_exact_to_twice_the_digits(ties: str) -> None:
     items = [one for one in some_items(120, 6, 25, 13) if one]
     chosen = [truth for truth in truths((3, None)) if not truth.ulps]

@@ -65,7 +65,6 @@ def fed(rows: Sequence[Row], metric: GroupedAUC) -> GroupedAUC:
     return metric
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("ids", "score_type"), [("hashed", "float32"), ("exact", "float64")])
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_case_of_groups_has_the_value_that_others_computed(
@@ -87,7 +86,6 @@ def test_every_case_of_groups_has_the_value_that_others_computed(
             assert result.gauc == case["value"] == float(exact), case["id"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("resolution", "width"), [(8, 0.1), (0, 1.0)])
 def test_a_grid_bounds_every_real_gauc(resolution: int, width: float, data: Path) -> None:
     rows_of = clicks(data)

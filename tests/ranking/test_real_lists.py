@@ -177,7 +177,6 @@ def check(case: Case, measure: Measure, results: Results) -> None:
         assert results.all["skip"][text] == results.all["zero"][text]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("prefix", LISTS)
 def test_real_lists_have_the_values_that_others_computed(data: Path, prefix: str) -> None:
     cases = cases_of(data, prefix)

@@ -39,7 +39,6 @@ from streammetrics.ranking import (
     subtopic_rows,
 )
 from streammetrics.ranking.measures import MEASURES as EVERY_MEASURE
-from tests.depth import further_are_slow
 from tests.oracles import subtopics as brute
 from tests.oracles.subtopics import Item
 
@@ -89,7 +88,6 @@ def lists() -> list[list[Item]]:
     return lists_of(80)
 
 
-@pytest.mark.slow
 def test_a_list_is_worth_the_mean_over_all_orders_of_its_ties(lists: list[list[Item]]) -> None:
     every = RankingMetrics([*MEASURES, *NEAR])
     of_subtopics = {name for name, measure in EVERY_MEASURE.items() if measure.subtopics}
@@ -174,7 +172,7 @@ def hostile_lists(seed: int) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("seed", [*further_are_slow(*range(24), fast=12)])
+@pytest.mark.parametrize("seed", [*range(24)])
 def test_fast_routes_have_the_bits_of_the_slow_ones(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

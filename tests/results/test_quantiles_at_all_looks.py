@@ -78,7 +78,6 @@ def test_there_is_no_band_without_rows_of_equal_weight() -> None:
     assert found is not None and found.lower == 414.0
 
 
-@pytest.mark.slow
 def test_at_most_one_stream_in_twenty_ever_leaves_the_band_or_its_sequence() -> None:
     rng, shares = np.random.default_rng(11), (0.1, 0.5, 0.9)
     true = [-math.log(1 - p) for p in shares]

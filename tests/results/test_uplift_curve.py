@@ -167,7 +167,6 @@ def test_the_interval_of_a_part_with_no_success_in_an_arm_holds_a_rate_that_may_
         assert found.upper - found.estimate > 1.3 * (symmetric.upper - found.estimate), view
 
 
-@pytest.mark.slow
 def test_an_area_of_few_successes_has_no_interval_and_says_why() -> None:
     n = 4_000
     treated = np.arange(n) % 4 == 0
@@ -195,7 +194,6 @@ def test_an_area_of_few_successes_has_no_interval_and_says_why() -> None:
             assert found.defined and found.reason == ""
 
 
-@pytest.mark.slow
 def test_buckets_of_users_are_coarse_and_their_variance_is_that_of_exact_scores() -> None:
     rows = randomised(10_000, 1000, 0)
     coarse, exact = UserGroups(Uplift()), UserGroups(ExactUplift())
@@ -224,7 +222,6 @@ def test_two_models_of_the_same_users_or_of_others_are_compared_by_their_coeffic
         assert found.treatment == better.compute().qini
 
 
-@pytest.mark.slow
 def test_a_declared_share_is_tested_and_an_implausible_one_is_an_alarm() -> None:
     rows = randomised(3000, 3000, 3)
     given = {name: rows[name] for name in ("labels", "scores", "treated")}
@@ -287,7 +284,6 @@ def test_an_experiment_of_two_models_has_always_valid_intervals_of_the_coefficie
     assert found.verdict == "better" and found.anytime_lower > 0
 
 
-@pytest.mark.slow
 def test_figures_are_those_of_the_weights_whatever_their_unit() -> None:
     """An area is in successes times rows, so it would be that many units, squared."""
     rows = randomised(600, 200, 5)
@@ -307,7 +303,6 @@ def test_figures_are_those_of_the_weights_whatever_their_unit() -> None:
                 assert (theirs.lower, theirs.se) == (mine.lower, mine.se), view
 
 
-@pytest.mark.slow
 def test_an_area_that_grows_with_the_rows_is_compared_for_the_same_rows_only() -> None:
     """More rows are no effect, but gain and qini_radcliffe are then larger."""
     few, many = randomised(2_000, 2_000, 1), randomised(8_000, 8_000, 2)

@@ -22,7 +22,6 @@ HERE = Path(__file__).parent
 USERS_FILES = [HERE / "users_file.py", *(HERE.parent / "newcomer" / "scripts").glob("*.py")]
 
 
-@pytest.mark.slow
 def test_users_files_and_the_scripts_of_newcomers_are_typed_for_pyright(
     tmp_path: Path,
 ) -> None:

@@ -19,7 +19,7 @@ from streammetrics_consumers.sources.open_source import open_source
 from tests.consumers.small_config import toml
 from tests.kafka_broker import create_topic
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka]
+pytestmark = pytest.mark.kafka
 SOURCE = """\
 kind = "kafka"
 library = "{library}"

@@ -18,8 +18,6 @@ from streammetrics_consumers.query.results_json import to_json
 from tests.consumers.obd_men import EVENTS, from_file, from_kafka, produced, write_config
 from tests.kafka_broker import unique_topic
 
-pytestmark = pytest.mark.slow
-
 
 def run(config: Path, *flags: str) -> None:
     """Run a config to its end."""

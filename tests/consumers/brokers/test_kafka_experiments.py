@@ -30,7 +30,7 @@ from tests.consumers.small_config import METRICS, toml
 from tests.kafka_broker import Record, create_topic, produce, unique_topic
 from tests.patience import LIMIT_S, until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 PARTITIONS, BATCH, BATCHES = 3, 20, 3
 ADDED, ENDED, ARCHIVED = "three", "merged", "plain"
 WATCHED = (ADDED, ENDED, ARCHIVED, "bounded")  # the others have a look when they are counted first

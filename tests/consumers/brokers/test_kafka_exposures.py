@@ -40,8 +40,6 @@ from tests.consumers.small_config import toml
 from tests.kafka_broker import Record, create_topic, produce, unique_topic
 from tests.requirements import ROOT
 
-pytestmark = pytest.mark.slow
-
 REST = """\
 [store]
 url = "exposed.db"

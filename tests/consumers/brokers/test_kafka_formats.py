@@ -65,7 +65,6 @@ def counted(made: Config) -> tuple[Head, folded.Counted]:
         return head, folded.counted(ledger)
 
 
-@pytest.mark.slow
 # Each codec with the library that test_unreadable_batches.py does not have it with; what a message
 # holds is nothing to a library.
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from tests.kafka_broker import (
     unique_topic,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka]
+pytestmark = [pytest.mark.faults, pytest.mark.kafka]
 
 GAP = 4  # the exit code
 VALUES = records(5, 200)

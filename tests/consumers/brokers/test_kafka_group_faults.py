@@ -14,7 +14,7 @@ from streammetrics_consumers.config.source import LIBRARIES
 from tests.consumers.brokers.kafka_fold import kafka_log
 from tests.consumers.killed_worker import PAUSED
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 
 REFUSED = "records are dropped, continuing at"  # what a worker says whose commit was refused
 

@@ -30,7 +30,7 @@ from tests.consumers.small_config import toml
 from tests.kafka_broker import Broker, Record, create_topic, produce, unique_topic
 from tests.patience import LIMIT_S, until
 
-pytestmark = [pytest.mark.slow, pytest.mark.kafka]
+pytestmark = [pytest.mark.faults, pytest.mark.kafka]
 
 SOURCE = """\
 kind = "kafka"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.consumers.breaker_run import besieged
 
-pytestmark = [pytest.mark.slow, pytest.mark.faults]
+pytestmark = pytest.mark.faults
 
 
 @pytest.mark.kafka

@@ -39,7 +39,7 @@ from tests.kafka_broker import Record, create_topic, produce, unique_topic
 from tests.patience import until
 from tests.requirements import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 
 PARTITIONS = 2
 COMMAND = (sys.executable, "-m", "streammetrics_consumers.cli")

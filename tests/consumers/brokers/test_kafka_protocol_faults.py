@@ -33,7 +33,7 @@ from streammetrics import HistogramAUC, Ratio
 from tests.consumers.obd_men import from_kafka
 from tests.patience import LIMIT_S, until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 
 # Numbers of the protocol.
 FETCH, LIST_OFFSETS, METADATA, OFFSET_COMMIT = 1, 2, 3, 8

@@ -149,7 +149,6 @@ def test_of_a_batch_of_many_records_all_offsets_are_left_out(
     assert differences(made, tmp_path) == []
 
 
-@pytest.mark.slow
 def test_a_damaged_batch_may_be_left_out(kafka: str, tmp_path: Path) -> None:
     topic = create_topic(kafka)
     send(kafka, topic, batch(GOOD[:7], "none"))

@@ -35,8 +35,6 @@ PAGE = (ROOT / "docs" / "backup.md").read_text(encoding="utf-8")
 PATHS = f"{ROOT}{os.pathsep}{ROOT / 'consumers'}"
 LATER = 55  # lines of the log after the backup was made
 
-pytestmark = pytest.mark.slow
-
 
 def commands(heading: str) -> list[str]:
     """The blocks of commands below a heading of the page, up to the next heading."""

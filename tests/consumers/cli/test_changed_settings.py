@@ -46,7 +46,6 @@ def counted_twice(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.slow
 def test_a_store_is_verified_with_the_lateness_of_each_offset(
     tmp_path: Path, capsys: Capture
 ) -> None:
@@ -63,7 +62,6 @@ def test_a_store_is_verified_with_the_lateness_of_each_offset(
     assert "late: 3 in the ledger, 2 from the log" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_what_an_older_version_did_not_keep_is_not_a_difference(
     tmp_path: Path, capsys: Capture
 ) -> None:

@@ -121,7 +121,6 @@ def test_the_status_says_how_far_each_log_is(store: Path, capsys: Capture) -> No
     assert [metric["name"] for metric in found["metrics"]] == ["auc", "ctr"]
 
 
-@pytest.mark.slow
 def test_an_old_generation_stays_readable(tmp_path: Path, capsys: Capture) -> None:
     store = str(make_store(tmp_path))
     files = [str(tmp_path / name) for name in ("before.state", "after.state")]
@@ -175,7 +174,6 @@ def test_a_missing_package_is_named_with_its_extra(
     assert "pip install '.[serve]' in a clone" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     simulate = ["-m", "streammetrics_consumers.cli", "simulate", "--events", "20000"]
     with subprocess.Popen(

@@ -43,7 +43,6 @@ def test_bash_completes_commands_flags_choices_and_files(tmp_path: Path, capsys:
     assert completed("streammetrics completion ''") == {"bash", "zsh"}
 
 
-@pytest.mark.slow
 def test_zsh_takes_its_script_from_eval(tmp_path: Path, capsys: Capture) -> None:
     zsh = shutil.which("zsh") or absent("zsh", "it is not on the PATH")
     assert main(["completion", "zsh"]) == 0

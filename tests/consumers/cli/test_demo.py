@@ -23,8 +23,6 @@ from streammetrics_consumers.process import service
 from tests.patience import LIMIT_S, until
 from tests.requirements import ROOT
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

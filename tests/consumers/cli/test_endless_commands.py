@@ -60,7 +60,6 @@ def status(url: str, **headers: str) -> int:
             return refused.code
 
 
-@pytest.mark.slow
 def test_a_store_is_served_until_someone_asks_to_end_and_its_token_is_not_printed(
     store: Path,
 ) -> None:
@@ -156,7 +155,6 @@ def count_more(folder: Path) -> None:
     assert main(["run", str(folder / "clicks.toml"), "--until-end", "--no-serve"]) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("end", ["q", "ctrl-c"])
 def test_a_terminal_shows_what_is_counted_until_it_is_ended(tmp_path: Path, end: str) -> None:
     store = make_store(tmp_path, EVENTS[:4])

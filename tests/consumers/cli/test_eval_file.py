@@ -71,7 +71,6 @@ def values(capsys: Capture, path: Path, *words: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.slow
 def test_every_format_has_the_values_of_scikit_learn_by_group(
     tmp_path: Path, capsys: Capture
 ) -> None:
@@ -320,7 +319,6 @@ def test_very_many_reasons_are_cut(tmp_path: Path, capsys: Capture) -> None:
     assert lines[-1].endswith(" more reasons: use --json")
 
 
-@pytest.mark.slow
 def test_groups_are_in_the_order_of_their_numbers_and_very_many_are_cut(
     tmp_path: Path, capsys: Capture
 ) -> None:

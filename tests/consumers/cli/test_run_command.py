@@ -127,7 +127,6 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.slow
 def test_a_check_and_a_dry_run_say_what_is_there_and_leave_everything_as_it_was(
     tmp_path: Path, capsys: Capture
 ) -> None:

@@ -35,21 +35,13 @@ print(code, *sys.modules, file=sys.stderr)
     ("words", "left_out"),
     [
         ("--help", ("numpy", "sqlalchemy", "rich", "msgspec", "asyncio")),
-        pytest.param(
-            "status --help",
-            ("numpy", "sqlalchemy", "rich", "msgspec", "asyncio"),
-            marks=pytest.mark.slow,
-        ),
+        ("status --help", ("numpy", "sqlalchemy", "rich", "msgspec", "asyncio")),
         ("--version", ("numpy", "sqlalchemy", "asyncio")),
-        pytest.param("completion bash", ("numpy", "sqlalchemy", "asyncio"), marks=pytest.mark.slow),
+        ("completion bash", ("numpy", "sqlalchemy", "asyncio")),
         ("status STORE --json", ("numpy", "rich", *OF_OTHERS)),
-        pytest.param("status STORE", ("numpy", *OF_OTHERS), marks=pytest.mark.slow),
-        pytest.param("quarantine STORE", ("numpy", "rich"), marks=pytest.mark.slow),
-        pytest.param(
-            "results STORE",
-            ("rich.progress", "streammetrics.engines", *OF_EXPERIMENTS, *OF_OTHERS),
-            marks=pytest.mark.slow,
-        ),
+        ("status STORE", ("numpy", *OF_OTHERS)),
+        ("quarantine STORE", ("numpy", "rich")),
+        ("results STORE", ("rich.progress", "streammetrics.engines", *OF_EXPERIMENTS, *OF_OTHERS)),
     ],
 )
 def test_a_command_imports_only_what_it_uses(

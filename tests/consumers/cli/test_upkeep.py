@@ -35,7 +35,6 @@ def said(capsys: Capture, *words: str) -> str:
     return capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_results_stay_to_the_byte_rows_become_fewer_and_a_run_goes_on(
     grown: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,7 +61,6 @@ def test_results_stay_to_the_byte_rows_become_fewer_and_a_run_goes_on(
         assert capsys.readouterr().err.startswith("streammetrics: store ")
 
 
-@pytest.mark.slow
 def test_a_good_store_is_verified_whole_and_in_ranges_and_damage_is_told(
     tmp_path: Path, capsys: Capture
 ) -> None:
@@ -114,7 +112,6 @@ def test_another_log_is_not_good_and_another_config_is_refused(
     assert main(verify) == 3
 
 
-@pytest.mark.slow
 def test_a_retry_counts_says_what_stays_and_can_be_verified(
     tmp_path: Path, capsys: Capture
 ) -> None:

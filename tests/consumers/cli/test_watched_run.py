@@ -29,7 +29,7 @@ from tests.consumers.stores import EVENTS, write_config, write_events
 from tests.kafka_broker import Record, create_topic, produce, unique_topic
 from tests.patience import LIMIT_S
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 
 
 class Spinning(MemorySource):

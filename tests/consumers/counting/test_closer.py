@@ -226,7 +226,6 @@ def test_a_retry_counts_an_event_whose_windows_are_open_and_no_other(
     assert seen.is_good, (seen.differences, seen.notes)
 
 
-@pytest.mark.slow
 def test_pending_events_are_read_in_parts_and_the_result_is_the_same(tmp_path: Path) -> None:
     events = joined.stream(seed=5)
     of = replace(SPLIT, store=replace(SPLIT.store, commit_interval_s=3600))
@@ -251,7 +250,6 @@ def test_windows_are_not_dropped_before_their_rows_are_counted(ledger: Ledger) -
     assert (seen.counters.closed, seen.counters.expired) == (9, 0)
 
 
-@pytest.mark.slow
 def test_an_experiment_counts_impressions_by_epoch_once_their_windows_are_closed(
     tmp_path: Path,
 ) -> None:
@@ -304,7 +302,6 @@ def test_an_event_50_minutes_ahead_of_its_record_drops_no_other_one(ledger: Ledg
     assert not any("too late" in note for note in results(ledger).notes)
 
 
-@pytest.mark.slow
 def test_where_records_have_no_times_what_it_drops_is_in_quarantine_and_warned_of(
     ledger: Ledger, tmp_path: Path
 ) -> None:
@@ -338,7 +335,6 @@ def tried(ledger: Ledger, logs: dict[Partition, Log]) -> tuple[int, set[str]]:
     return sum(len(page.counted) for page in pages), still
 
 
-@pytest.mark.slow
 def test_a_retry_counts_what_was_too_late_as_long_as_its_label_windows_are_open(
     ledger: Ledger, tmp_path: Path
 ) -> None:

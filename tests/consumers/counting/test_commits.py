@@ -129,7 +129,6 @@ def small_rows(each_store: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CommitLimits, "__init__", lambda self, options: whole(self, options, ROW))
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("small_rows")
 def test_no_row_is_over_the_limit_and_nothing_is_lost(tmp_path: Path) -> None:
     events = distinct(1500)
@@ -278,7 +277,6 @@ def test_too_many_bad_events_stop_a_run_also_when_it_starts_again_until_good_one
     assert run.heads() == [(0, 1400)]
 
 
-@pytest.mark.slow
 def test_old_bad_events_do_not_count_for_ever(tmp_path: Path) -> None:
     run = strict(tmp_path, Log([b"{"] * 900 + [GOOD] * 2000), share=1.0)
     run(UNTIL_END, [Deliver(100)] * 100)

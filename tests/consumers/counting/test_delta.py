@@ -177,7 +177,6 @@ EVENTS = st.lists(
 )
 
 
-@pytest.mark.slow
 @given(EVENTS, st.lists(st.integers(0, 25), max_size=3))
 def test_where_the_log_is_cut_into_chunks_leaves_no_trace(
     values: list[bytes], cuts: list[int]
@@ -276,7 +275,6 @@ def test_a_number_is_a_vector_and_an_array_is_a_row() -> None:
     }
 
 
-@pytest.mark.slow
 def test_how_a_log_of_both_is_cut_leaves_no_trace() -> None:
     def fed(size: int) -> tuple[dict[object, bytes], list[Refused]]:
         delta = counted(TABLES, in_chunks(ARRAYS, range(0, 70, size)))

@@ -175,7 +175,6 @@ def expected(run: Run) -> dict[str, bytes]:
     return {name: (one[name] + two[name]).to_bytes() for name in NAMES}
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("each_store")
 def test_many_commits_over_two_logs_sum_up_to_the_states_of_all_also_once_they_are_compacted(
     run: Run, tmp_path: Path
@@ -191,7 +190,6 @@ def test_many_commits_over_two_logs_sum_up_to_the_states_of_all_also_once_they_a
 SMALL = 'kind = "file"\npath = "events.jsonl"\nmax_event_bytes = 200'
 
 
-@pytest.mark.slow
 def test_what_was_refused_is_counted_as_it_is_read_when_it_is_tried_again(tmp_path: Path) -> None:
     values = [event(phase="p" * 200), *events(7, 50), event(variant="b", phase="p" * 200)]
     of_phases = METRICS + EXPERIMENT.replace("epochs", 'unit = "phase"\nepochs')
@@ -207,7 +205,6 @@ def test_what_was_refused_is_counted_as_it_is_read_when_it_is_tried_again(tmp_pa
         assert verified(run, tmp_path, known if is_alike else None).differences == []
 
 
-@pytest.mark.slow
 def test_a_changed_plan_is_refused_with_the_difference_named(run: Run) -> None:
     for old, new, said in (
         ('control = "a"', 'control = "b"', 'experiment.control was "a", is "b"'),
@@ -227,7 +224,6 @@ def test_a_changed_plan_is_refused_with_the_difference_named(run: Run) -> None:
         tried(run, other)
 
 
-@pytest.mark.slow
 def test_results_and_slices_are_those_of_the_config_alone(run: Run) -> None:
     found = groupings_of(run.seen().generation)
     assert found["ctr"] == [(), ("variant",), ("variant", "phase")]

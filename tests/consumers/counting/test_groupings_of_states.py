@@ -112,7 +112,6 @@ SCENES = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("databases", "scene"),
     over_stores(*((name,) for name in SCENES), postgres=2),
@@ -135,7 +134,6 @@ def test_rows_stand_for_coarser_groupings_where_their_keys_are_few(
             checked(run)
 
 
-@pytest.mark.slow
 def test_a_row_that_is_cut_by_ranges_of_keys_stands_for_itself_alone(tmp_path: Path) -> None:
     with GroupedRun(tmp_path, [few(*"pqrs")]) as run:
         run.commit(ONE, 4, 320)
@@ -143,7 +141,6 @@ def test_a_row_that_is_cut_by_ranges_of_keys_stands_for_itself_alone(tmp_path: P
         checked(run)
 
 
-@pytest.mark.slow
 def test_rows_of_an_older_store_are_read_beside_new_ones(tmp_path: Path) -> None:
     with GroupedRun(tmp_path, [few(*"pqpqpq")]) as run:
         for i in range(3):
@@ -191,7 +188,6 @@ def shortened(connection: Connection, which: ColumnElement[bool]) -> None:
     connection.execute(update(delta).where(row).values(end_offset=delta.c.start_offset + 1))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("databases", "what", "finest", "shown"),
     over_stores(
@@ -223,7 +219,6 @@ def test_damage_of_a_row_is_found_in_each_grouping_that_it_stands_for(
     assert found.count == len(shown)
 
 
-@pytest.mark.slow
 def test_a_flag_that_was_changed_is_found_in_the_coarser_groupings_if_any_follows(
     tmp_path: Path,
 ) -> None:

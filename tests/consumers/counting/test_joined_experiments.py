@@ -83,7 +83,6 @@ def run(of: Config, path: Path, parts: dict[Any, Sequence[Event]]) -> dict[Any, 
         return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_joined_events_count_for_their_experiments_as_whole_ones(seed: int, tmp_path: Path) -> None:
     stream = joined.stream(seed)

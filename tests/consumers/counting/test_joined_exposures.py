@@ -93,7 +93,7 @@ def divided(events: Sequence[Event], rng: random.Random) -> Parts:
     return {log: [e for _, e in sorted(p, key=lambda one: one[0])] for log, p in parts.items()}
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))])
+@pytest.mark.parametrize("seed", range(4))
 def test_joined_impressions_count_in_the_arms_of_their_units_as_whole_events_do(
     ledger: Ledger, tmp_path: Path, seed: int
 ) -> None:

@@ -200,7 +200,6 @@ def _typed(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.slow
 def test_a_store_of_many_has_the_states_of_each_alone_and_is_verified(tmp_path: Path) -> None:
     logs = {ONE: Log(events(11)), SECOND: Log(events(12, 80))}
 
@@ -237,7 +236,6 @@ def test_what_the_metric_of_one_experiment_refuses_nothing_counts() -> None:
         assert (digests(found) == digests(fed(alone, good))) == is_refused
 
 
-@pytest.mark.slow
 def test_what_a_retry_counts_is_counted_for_its_experiments_and_verified(tmp_path: Path) -> None:
     small = 'kind = "file"\npath = "events.jsonl"\nmax_event_bytes = '
     whole = {**rows(13, 1)[0], "exps": {"plain": "a", "searches": "b"}, "surface": "search"}

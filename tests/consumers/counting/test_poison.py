@@ -51,9 +51,7 @@ def poisoned(format: str) -> tuple[list[bytes], list[bytes], list[Entry]]:
     return messages, good, refused
 
 
-@pytest.mark.parametrize(
-    "format", [TEXTS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in TEXTS[1:])]
-)
+@pytest.mark.parametrize("format", TEXTS)
 def test_poison_costs_its_own_event_alone(tmp_path: Path, format: str) -> None:
     messages, good, refused = poisoned(format)
     run = Run(tmp_path, {ONE: Log([*messages])}, source=f'{KAFKA}\nformat = "{format}"')

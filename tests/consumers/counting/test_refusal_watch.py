@@ -179,7 +179,6 @@ def test_a_few_bad_events_are_no_warning(
     assert warnings(caplog) == []
 
 
-@pytest.mark.slow
 def test_a_process_that_runs_on_says_it_at_once(tmp_path: Path) -> None:
     write_events(tmp_path, [{**GOOD, "ts": 1}] * MANY)
     config = write_config(tmp_path)

@@ -250,7 +250,6 @@ def test_a_partition_that_comes_back_brings_its_ids_with_it(tmp_path: Path) -> N
         assert sum(len(ids) for _, ids in read_seen(ledger.store, head)) == 8 * 3
 
 
-@pytest.mark.slow
 def test_a_pane_of_repeats_alone_is_no_difference_to_the_log(tmp_path: Path) -> None:
     """A commit that has nothing but a repeat in the newest pane writes that pane without ids."""
     at = [f"2024-01-01T{hour:02}:00:00Z" for hour in (0, 9, 18)]
@@ -265,7 +264,6 @@ def test_a_pane_of_repeats_alone_is_no_difference_to_the_log(tmp_path: Path) -> 
         assert verified(run, tmp_path).differences == []
 
 
-@pytest.mark.slow
 def test_the_log_read_again_says_the_same_and_a_part_of_it_is_not_verified(tmp_path: Path) -> None:
     run = run_of(tmp_path)
     run(UNTIL_END, CHUNKS)
@@ -280,7 +278,6 @@ def test_the_log_read_again_says_the_same_and_a_part_of_it_is_not_verified(tmp_p
         other()
 
 
-@pytest.mark.slow
 def test_the_repeat_of_a_refused_event_is_a_repeat_and_a_retry_counts_the_event_once(
     tmp_path: Path,
 ) -> None:

@@ -72,7 +72,6 @@ def total(run: Run) -> Ratio:
     return found
 
 
-@pytest.mark.slow
 def test_it_counts_what_came_before_it_was_dropped_and_after_it_came_back(
     run: Run, tmp_path: Path
 ) -> None:
@@ -85,7 +84,6 @@ def test_it_counts_what_came_before_it_was_dropped_and_after_it_came_back(
     assert spans == {(0, N), (2 * N, 3 * N)}
 
 
-@pytest.mark.slow
 def test_verify_expects_nothing_in_the_hole_and_all_around_it(run: Run, tmp_path: Path) -> None:
     assert verified(run, tmp_path).is_good
     with closing(Ledger.open(run.config.store.url)) as ledger:
@@ -113,7 +111,6 @@ def test_results_and_status_state_the_hole(run: Run) -> None:
     }
 
 
-@pytest.mark.slow
 def test_a_metric_of_joined_events_misses_the_impressions_that_were_closed_meanwhile(
     tmp_path: Path,
 ) -> None:

@@ -80,7 +80,6 @@ def counted(run: Run) -> list[tuple[object, str]]:
     return [((row.window, row.slice, row.view), row.digest) for row in rows]
 
 
-@pytest.mark.slow
 def test_they_fill_no_quarantine_change_no_result_and_are_verified(tmp_path: Path) -> None:
     run = run_over(tmp_path, LINES)
     assert run.seen().counters == Counters(rows=200, skipped=136, quarantined=4)

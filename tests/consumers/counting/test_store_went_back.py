@@ -116,7 +116,6 @@ def require_fold(run: Counting) -> None:
     assert without_expired(counted(run.ledger), floor_ms) == expected
 
 
-@pytest.mark.slow
 def test_it_is_noticed_while_the_log_is_quiet_and_counted_again(run: Counting) -> None:
     run.step(Deliver(15))
     before = SavedStore(run.ledger.store)
@@ -144,7 +143,6 @@ def test_it_is_noticed_while_the_log_is_quiet_and_counted_again(run: Counting) -
     require_fold(run)
 
 
-@pytest.mark.slow
 def test_other_commits_at_the_same_offset_are_another_history(run: Counting) -> None:
     start = SavedStore(run.ledger.store)
     run.step(Deliver(15))
@@ -199,7 +197,6 @@ def test_a_worker_that_has_no_partition_of_it_notices_too(run: Counting) -> None
     assert run.incomplete == {"events/1": 40}
 
 
-@pytest.mark.slow
 def test_a_reader_that_follows_begins_anew(run: Counting) -> None:
     follower = IncrementalView(run.ledger, Query())
     run.step(Deliver(15))

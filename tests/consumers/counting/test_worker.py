@@ -241,7 +241,6 @@ def rows(ledger: Ledger) -> int:
     return max(size.rows for size in ledger.snapshot().panes)
 
 
-@pytest.mark.slow
 def test_it_merges_once_a_head_has_more_commits_than_rows_may_stand_also_of_an_earlier_worker(
     ledger: Ledger, begun_head: tuple[Generation, Head]
 ) -> None:
@@ -263,7 +262,6 @@ def test_it_merges_once_a_head_has_more_commits_than_rows_may_stand_also_of_an_e
     require_true_rows(stored(ledger), 5)
 
 
-@pytest.mark.slow
 def test_while_records_come_it_takes_a_tenth_of_the_time(
     ledger: Ledger, begun_head: tuple[Generation, Head]
 ) -> None:
@@ -284,7 +282,6 @@ def test_while_records_come_it_takes_a_tenth_of_the_time(
     assert clock.now_s >= 2 / SHARE, "it has waited its turn"
 
 
-@pytest.mark.slow
 def test_a_store_that_is_away_costs_the_merge_alone(
     ledger: Ledger, begun_head: tuple[Generation, Head], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -308,7 +305,6 @@ def test_a_store_that_is_away_costs_the_merge_alone(
     assert rows(ledger) == LEAVE + 1
 
 
-@pytest.mark.slow
 def test_a_run_keeps_the_rows_of_its_store_few(tmp_path: Path) -> None:
     values = records(3, 400)
     made = log(0)

@@ -32,7 +32,6 @@ def test_every_look_at_a_company_has_what_polars_finds_in_what_was_closed_by_the
     assert sum(look.days for look in company_looks) > 28
 
 
-@pytest.mark.slow
 def test_the_effects_of_a_company_are_those_of_scipy_over_its_users(
     tmp_path: Path, ledger: Ledger
 ) -> None:

@@ -458,7 +458,6 @@ def test_what_a_metric_lacks_is_an_error_of_the_config() -> None:
             config(event=roles, slices="by = [[]]", metrics=f"m = {{ {metric} }}")
 
 
-@pytest.mark.slow
 def test_a_state_file_is_shown_and_added_up_without_the_vectors_of_its_items(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

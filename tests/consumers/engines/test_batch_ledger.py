@@ -70,7 +70,6 @@ REST = '[experiment]\ncontrol = "a"\ndecision = ["ctr"]\nmde = 0.05'
 FEW_KEYS = 'by = [[], ["user"], ["user", "phase"]]\nmax_keys = 5'
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cuts", "parts"),
     [
@@ -116,7 +115,6 @@ def test_a_batch_writes_the_rows_of_a_worker_for_each_of_several_experiments(
     }
 
 
-@pytest.mark.slow
 def test_batches_give_the_states_of_a_worker_for_each_of_several_experiments(
     tmp_path: Path,
 ) -> None:
@@ -129,7 +127,6 @@ def test_batches_give_the_states_of_a_worker_for_each_of_several_experiments(
     assert panes(fed.config) == panes(worker)
 
 
-@pytest.mark.slow
 def test_the_rows_of_many_batches_are_merged_on_the_way(tmp_path: Path) -> None:
     fed = Fed(tmp_path)
     with closing(fed.opened()) as ledger:
@@ -173,7 +170,6 @@ def test_of_two_lives_that_count_a_batch_at_once_one_does(tmp_path: Path) -> Non
     assert fed.seen().counters.rows == 1
 
 
-@pytest.mark.slow
 def test_batches_that_are_missing_stop_the_query_or_are_skipped_on_request(tmp_path: Path) -> None:
     fed = Fed(tmp_path)
     fed.feed(4, [row()])  # the first that the store sees
@@ -184,7 +180,6 @@ def test_batches_that_are_missing_stop_the_query_or_are_skipped_on_request(tmp_p
     assert (head.start_offset, head.next_offset, head.lost) == (4, 8, 2)
 
 
-@pytest.mark.slow
 def test_a_query_that_begins_anew_is_another_log(tmp_path: Path) -> None:
     fed = Fed(tmp_path)
     fed.feed(0, [row()])
@@ -210,7 +205,6 @@ def test_rows_that_are_refused_go_to_quarantine_with_their_place_in_the_batch(
     assert (counters.rows, counters.quarantined) == (5, 3)
 
 
-@pytest.mark.slow
 def test_a_row_is_late_beside_the_batches_before_whatever_its_own_order(tmp_path: Path) -> None:
     fed = Fed(tmp_path)
     fed.feed(0, [row(10), row(0)])
@@ -279,7 +273,6 @@ def test_too_many_bad_rows_stop_the_query_and_none_of_the_batch_is_counted(
         fed.feed(2, [row(variant="z")] * 100)
 
 
-@pytest.mark.slow
 def test_a_store_that_a_worker_has_fed_is_fed_on(tmp_path: Path) -> None:
     rows = random_rows(100)
     whole = digests(worked(tmp_path, rows))
@@ -312,7 +305,6 @@ def test_a_commit_is_on_the_disk_before_the_engine_hears_of_it(tmp_path: Path) -
         assert found.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
 
 
-@pytest.mark.slow
 def test_a_refusal_that_never_ends_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fed = Fed(tmp_path)
 
@@ -352,7 +344,6 @@ def test_run_says_that_the_query_writes_by_itself(tmp_path: Path, capsys: Captur
     assert not (tmp_path / "fed.db").exists()
 
 
-@pytest.mark.slow
 def test_verify_says_that_there_is_no_log_to_read_again(
     fed: Fed, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -384,7 +375,6 @@ def test_export_says_which_batches_it_counted_and_they_do_not_count_twice(
     assert "got [0, 2) twice" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_rows_that_were_refused_are_counted_by_a_retry(fed: Fed, tmp_path: Path) -> None:
     parts = {"event": 'time = "ts"\nvariant = "variant"\nvariants = ["a", "b", "c"]\n'
                       'user = "user"\nlabel = "label"\nscore = "score"'}  # fmt: skip

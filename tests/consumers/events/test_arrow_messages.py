@@ -37,7 +37,6 @@ ODD = [
 ]
 
 
-@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.sampled_from([*GOOD, *ODD]), max_size=30), CUTS, CUTS)
 def test_rows_count_as_the_same_events_in_json_do(
@@ -190,7 +189,6 @@ print(refused)
 TURNS = tries(40, 2000)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(tries(1, 8)))
 def test_hostile_bytes_end_in_quarantine_and_never_the_process(seed: int, tmp_path: Path) -> None:
     root = Path(__file__).parents[3]

@@ -16,7 +16,6 @@ from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics import DictionaryColumn, hash_ids
 from tests.consumers.events.decoded_plainly import SAID, Fault, plainly
 from tests.consumers.small_config import EVENT, POISON, chunk, config
-from tests.depth import further_are_slow
 
 SLICES = 'by = [["variant"], ["phase"], ["geo.country"], ["geo.city.name"], ["n"]]'
 METRICS = (
@@ -119,7 +118,7 @@ def columns(found: Decoded) -> dict[str, list[object]]:
     return {name: rows(column) for name, column in every.items()}
 
 
-@pytest.mark.parametrize("share", [*further_are_slow(0.01, 0.5, 0, 0.001, 1, fast=2)])
+@pytest.mark.parametrize("share", [0.01, 0.5, 0, 0.001, 1])
 def test_events_together_are_what_each_is_alone_in_plain_python(share: float) -> None:
     values = stream(2500 if share < 0.5 else 1100, share, seed=round(share * 1000))
     found = Decoder(CONFIG).decode(chunk(values))
@@ -149,7 +148,7 @@ def test_events_together_are_what_each_is_alone_in_plain_python(share: float) ->
 
 @pytest.mark.parametrize(
     "parts",
-    [*further_are_slow(
+    [
         {"rest": JOIN + DEDUP, "slices": 'by = [[], ["variant"], ["n"]]',
          "event": EVENT.replace('label = "label"\n', "")},
         {"event": EVENT + 'where = { "geo.country" = ["c1", "7"], phase = "present" }'},
@@ -158,9 +157,7 @@ def test_events_together_are_what_each_is_alone_in_plain_python(share: float) ->
         {"rest": EXPOSURES + JOIN, "event": EVENT.replace('label = "label"\n', "")},
         {"rest": '[dedup]\nevent_id = "user"'},
         {"event": EVENT.replace('variants = ["a", "b"]', ""),
-         "metrics": 'g = { type = "GroupedAUC", ids = "exact" }'},
-        fast=2,
-    )],
+         "metrics": 'g = { type = "GroupedAUC", ids = "exact" }'}],
     ids=["joined outcomes", "filtered", "ids of refused events", "exposures",
          "exposures beside joined outcomes", "one id in two roles", "any variant, exact ids"],
 )  # fmt: skip

@@ -78,7 +78,6 @@ EVENTS = st.fixed_dictionaries(
 )
 
 
-@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(st.lists(EVENTS, max_size=8), st.sampled_from(sorted(CONDITIONS)), st.sampled_from(FORMATS))
 def test_what_is_counted_is_what_the_events_that_are_meant_count_alone(

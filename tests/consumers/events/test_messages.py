@@ -87,7 +87,6 @@ def test_what_stands_in_texts_divides_nothing() -> None:
         assert messages.elements(value) == expected
 
 
-@pytest.mark.slow
 def test_a_text_that_nothing_closes_is_read_once() -> None:
     text = b'"' + b'\\"' * (1 << 20)  # from each quote to the end it would take hours
     assert messages.elements(b"[" + text + b"]") == [text]
@@ -170,7 +169,6 @@ def streams(draw: st.DrawFn) -> list[bytes]:
 CUTS = st.lists(st.integers(0, 30), max_size=6)
 
 
-@pytest.mark.slow
 @settings(deadline=None)
 @given(streams(), CUTS, CUTS, st.sampled_from(TEXTS), st.integers(1, 600))
 def test_no_cut_into_messages_or_pieces_leaves_a_trace(

@@ -21,7 +21,6 @@ from streammetrics_consumers.render.style import Style
 from streammetrics_consumers.render.text import results_text
 
 from tests.consumers.experiment_run import CONFIG, run
-from tests.depth import further_are_slow
 
 HOURS = 24
 
@@ -62,7 +61,6 @@ def advice(found: ResultsAnswer) -> tuple[str, str]:
     return found.recommendation.action, found.recommendation.sentence
 
 
-@pytest.mark.slow
 def test_units_that_balance_later_do_not_end_the_alarm(tmp_path: Path) -> None:
     found = results(tmp_path, turned())
     assert found.srm is not None and dict(found.srm.counts) == {"new": 2000, "old": 2000}
@@ -74,7 +72,6 @@ def test_units_that_balance_later_do_not_end_the_alarm(tmp_path: Path) -> None:
     assert "Check the setup" in " ".join(text.split())
 
 
-@pytest.mark.slow
 def test_an_acknowledgement_ends_the_alarm_and_stands_in_the_report(tmp_path: Path) -> None:
     said = 'sample_ratio_acknowledged = "two days of bots"'
     found = results(tmp_path, turned(), f"mde = 0.05\n{said}")
@@ -90,7 +87,7 @@ def stored(folder: Path, name: str) -> list[float]:
         return ledger.store.read(lambda connection: list(connection.scalars(query)))
 
 
-@pytest.mark.parametrize("size_s", [*further_are_slow(86_400, 3600)])
+@pytest.mark.parametrize("size_s", [86_400, 3600])
 def test_a_bad_day_is_an_alarm_of_its_day(tmp_path: Path, size_s: int) -> None:
     days = [day_of(0, 3000, 3000), day_of(1, 330, 170)]
     found = results(tmp_path, days, size_s=size_s)
@@ -112,8 +109,8 @@ def test_windows_of_a_week_say_nothing_about_days(tmp_path: Path) -> None:
     [
         ("days = 3", 1, "wait"),
         ("", 1, "ship"),
-        pytest.param("days = 3", 4, "ship", marks=pytest.mark.slow),
-        pytest.param("days = 3\nmin_days = 1", 2, "ship", marks=pytest.mark.slow),
+        ("days = 3", 4, "ship"),
+        ("days = 3\nmin_days = 1", 2, "ship"),
     ],
 )
 def test_nothing_is_shipped_before_the_planned_days(
@@ -151,7 +148,6 @@ def test_a_metric_may_decide_and_be_a_guardrail(tmp_path: Path) -> None:
     assert advice(found) == ("ship", "Ship: ctr is better and guardrail ctr is kept.")
 
 
-@pytest.mark.slow
 def test_the_effect_since_the_decision_comes_from_the_looks(tmp_path: Path) -> None:
     ups = (0.2, 0.05)
     found = results(tmp_path, [day_of(d, 1500, 1500, up=up) for d, up in enumerate(ups)])

@@ -20,7 +20,6 @@ from tests.consumers.answer_rows import altered
 from tests.consumers.experiment_run import CONFIG, run, write
 from tests.consumers.obd_men import FILE, METRICS, TOML
 
-pytestmark = pytest.mark.slow
 CTR = 'ctr = {{ type = "Ratio", better = "higher" }}'
 COVARIATE = 'covariates = { ctr = { metric = "before", theta = 0.9 } }'
 BOTH = ("u3", 7)  # users of both variants: a text, and a number

@@ -20,8 +20,6 @@ from streammetrics_consumers.query.query import Query
 
 from tests import exposed_scenes
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -105,7 +105,6 @@ def test_a_look_at_what_was_seen_before_reads_no_state(
     assert read
 
 
-@pytest.mark.slow
 def test_a_look_is_due_every_so_often(ledger: Ledger) -> None:
     forget(ledger)
     now_s = [100_000.0]
@@ -177,7 +176,6 @@ def dying(ledger: Ledger, point: str, patch: pytest.MonkeyPatch) -> None:
     listen(ledger.store.engine, "commit", commits)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("each_store")
 @pytest.mark.parametrize(
     ("databases", "point"), over_stores(*zip(POINTS), postgres=2), indirect=["databases"]
@@ -200,7 +198,6 @@ def test_a_look_of_who_dies_is_there_whole_or_not_at_all_and_costs_one_look_at_m
     assert looks(ledger) == 1
 
 
-@pytest.mark.slow
 def test_a_store_that_is_away_costs_a_look_and_no_more(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -248,7 +245,6 @@ def test_results_say_what_may_be_concluded_of_all_rows_and_of_a_window_by_itself
     assert looks(ledger) == 1  # who reads never looks
 
 
-@pytest.mark.slow
 def test_without_a_horizon_nothing_is_always_valid(tmp_path: Path) -> None:
     with closing(Ledger.open(str(run(write(tmp_path, ""))))) as ledger:
         found = json.loads(to_json(read_results(ledger, Query())))

@@ -94,7 +94,6 @@ def test_a_direction_that_is_declared_later_is_read_of_the_same_experiment(tmp_p
     assert said == [("higher", "none"), ("worse", "lower")]
 
 
-@pytest.mark.slow
 def test_an_epoch_after_all_that_was_counted_is_added_and_the_looks_go_on(tmp_path: Path) -> None:
     def looks() -> tuple[str, int, tuple[str, ...]]:
         with closing(Ledger.open(str(store))) as ledger:

@@ -99,7 +99,6 @@ def guardrails(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [f"{row['metric']}.{row['view']}" for row in rows if row["guardrail"]]
 
 
-@pytest.mark.slow
 def test_an_experiment_that_began_without_such_a_guardrail_goes_on_as_it_began(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

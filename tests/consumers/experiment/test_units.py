@@ -76,7 +76,6 @@ def results(
     return found
 
 
-@pytest.mark.slow
 def test_a_store_has_the_mean_and_the_rate_over_users_of_each_variant(
     counted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,7 +101,6 @@ def test_an_experiment_decides_by_users_as_scipy_does(
     assert revenue["deff"] == 1.0
 
 
-@pytest.mark.slow
 def test_the_report_and_verify_know_a_mean_over_users(
     counted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,7 +114,6 @@ def test_the_report_and_verify_know_a_mean_over_users(
     assert "revenue" in counted.with_name("report.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_rows_per_user_stand_beside_a_mean_per_row_on_every_surface(
     counted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

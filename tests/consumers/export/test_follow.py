@@ -140,9 +140,7 @@ def copied(path: Path, copy: Path) -> None:
     (shutil.copytree if path.is_dir() else shutil.copy)(path, copy)
 
 
-@pytest.mark.parametrize(
-    "suffix", [".csv", ".parquet", pytest.param(".jsonl", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_a_killed_export_neither_loses_nor_repeats_a_row(
     stores: tuple[Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:

@@ -208,7 +208,6 @@ SETTINGS = [(8, 3000, 2000), (1, 20_000, 8 << 20), (1, 32 << 20, 2000), (8, 32 <
 FURTHER = [(1, 20_000, 2000), (8, 20_000, 8 << 20), (8, 32 << 20, 2000), (1, 32 << 20, 8 << 20)]
 
 
-@pytest.mark.slow
 @each_store
 @pytest.mark.parametrize(
     ("databases", "settings"),
@@ -241,7 +240,6 @@ def test_at_every_moment_bytes_and_offsets_are_as_they_were(
 
 
 @each_store
-@pytest.mark.slow
 def test_only_heads_with_many_rows_are_merged_unasked(ledger: Ledger) -> None:
     generation, heads = begun(ledger)
     for head, commits in zip(heads, (ABOVE, ABOVE + 1, 3), strict=True):
@@ -255,7 +253,6 @@ def test_only_heads_with_many_rows_are_merged_unasked(ledger: Ledger) -> None:
 
 
 @each_store
-@pytest.mark.slow
 def test_rows_of_old_generations_and_closed_heads_are_merged_and_those_of_retries_are_not(
     ledger: Ledger,
 ) -> None:
@@ -374,7 +371,6 @@ def test_a_key_that_would_be_too_large_for_a_row_keeps_several(ledger: Ledger) -
     assert list(compactor.steps()) == [], "what cannot be merged is not tried again"
 
 
-@pytest.mark.slow
 def test_it_ends_while_a_worker_commits_more_than_it_merges(tmp_path: Path) -> None:
     with closing(Ledger.open(str(tmp_path / "store.db"), create=True)) as ledger:
         generation, heads = filled(ledger, 20)

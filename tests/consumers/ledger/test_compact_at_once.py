@@ -30,7 +30,7 @@ from tests.consumers.stores import stored
 from tests.depth import tries
 from tests.requirements import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 
 KEYS = 20
 COMMAND = (sys.executable, "-m", "streammetrics_consumers.cli", "compact")

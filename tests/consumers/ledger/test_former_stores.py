@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import cache
 from hashlib import sha256
@@ -34,7 +34,7 @@ FILES = [
 ]
 
 if TYPE_CHECKING:
-    from _pytest.mark.structures import ParameterSet
+    pass
 
 # Metrics whose states of that version cannot be read, in words that name the state.
 UNREADABLE = {
@@ -51,12 +51,6 @@ UNREADABLE = {
 }
 DROPPED_LATE = [(5, "join")]  # it dropped late events of a join, and counts them nowhere
 CONTINUED = [file for file in FILES if file not in [*UNREADABLE, *DROPPED_LATE]]
-QUICK = [(1, "plain"), (5, "rates"), (7, "experiment")]  # of `make check`
-
-
-def cases(files: Iterable[tuple[int, str]]) -> list[ParameterSet]:
-    """Each of these files; those that are not quick are slow tests."""
-    return [pytest.param(*file, marks=() if file in QUICK else pytest.mark.slow) for file in files]
 
 
 def former(folder: Path, version: int, kind: str, log: list[str] | None = None) -> Path:
@@ -110,7 +104,7 @@ def file_hash(path: Path) -> str:
     return sha256(b"".join(one.read_bytes() for one in files)).hexdigest()
 
 
-@pytest.mark.parametrize(("version", "kind"), cases(CONTINUED))
+@pytest.mark.parametrize(("version", "kind"), CONTINUED)
 def test_a_former_store_goes_on_as_if_this_version_had_counted_all_of_it(
     tmp_path: Path, version: int, kind: str, whole: Callable[[str], Path]
 ) -> None:
@@ -128,7 +122,7 @@ def test_a_former_store_goes_on_as_if_this_version_had_counted_all_of_it(
     assert run(path) == 0  # a second start finds nothing to change
 
 
-@pytest.mark.parametrize(("version", "kind"), cases(FILES))
+@pytest.mark.parametrize(("version", "kind"), FILES)
 def test_readers_leave_a_former_store_as_it_is(
     tmp_path: Path, version: int, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -173,7 +167,7 @@ def test_a_reader_goes_on_while_a_writer_migrates(tmp_path: Path) -> None:
         assert now.snapshot() == after
 
 
-@pytest.mark.parametrize(("version", "kind"), cases([*UNREADABLE, *DROPPED_LATE]))
+@pytest.mark.parametrize(("version", "kind"), [*UNREADABLE, *DROPPED_LATE])
 def test_a_store_that_cannot_go_on_is_refused_before_anything_is_written(
     tmp_path: Path, version: int, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -193,10 +187,7 @@ def test_a_store_that_cannot_go_on_is_refused_before_anything_is_written(
         assert file_hash(tmp_path / "store.db") == before
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("version", "kind"), cases([file for file in UNREADABLE if file[1] == "plain"])
-)
+@pytest.mark.parametrize(("version", "kind"), [file for file in UNREADABLE if file[1] == "plain"])
 def test_a_metric_whose_states_cannot_be_read_is_counted_anew_on_request(
     tmp_path: Path, version: int, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -221,7 +212,6 @@ def test_a_metric_whose_states_cannot_be_read_is_counted_anew_on_request(
     assert main(["verify", str(path)]) == 0
 
 
-@pytest.mark.slow
 def test_states_that_no_one_reads_any_more_stay_as_they_are(tmp_path: Path) -> None:
     path = former(tmp_path, 1, "plain")
     kept = [line for line in config("plain").splitlines() if not line.startswith(("ctr", "by_"))]
@@ -257,7 +247,6 @@ mdes = { ctr = 0.05 }
 """
 
 
-@pytest.mark.slow
 def test_a_former_experiment_goes_on_beside_one_with_a_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -296,7 +285,6 @@ def test_a_metric_of_a_former_layout_that_counted_nothing_goes_on(tmp_path: Path
     assert run(path, "--check") == 3
 
 
-@pytest.mark.slow
 def test_verify_finds_a_changed_state_beside_what_is_unknown(tmp_path: Path) -> None:
     path = former(tmp_path, 7, "means")
     assert run(path) == 0
@@ -338,7 +326,7 @@ def test_settings_that_were_changed_are_refused_by_their_present_names(tmp_path:
     assert file_hash(tmp_path / "store.db") == before
 
 
-@pytest.mark.parametrize(("version", "kind"), cases(file for file in FILES if file[1] == "plain"))
+@pytest.mark.parametrize(("version", "kind"), [file for file in FILES if file[1] == "plain"])
 def test_a_former_state_file_merges_with_one_of_today(
     tmp_path: Path, version: int, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,7 +72,6 @@ def test_of_those_who_commit_the_same_records_one_succeeds(ledgers: Sequence[Led
     assert (seen.counters.rows, len(rows)) == (4 * ROUNDS, ROUNDS)
 
 
-@pytest.mark.slow
 def test_no_window_below_the_floor_is_left_by_those_who_commit_while_it_rises(
     ledgers: Sequence[Ledger],
 ) -> None:
@@ -97,7 +96,6 @@ def test_no_window_below_the_floor_is_left_by_those_who_commit_while_it_rises(
     assert seen.counters.rows == WORKERS * 10
 
 
-@pytest.mark.slow
 def test_a_metric_that_is_added_under_way_starts_where_each_head_stands(
     ledgers: Sequence[Ledger],
 ) -> None:

@@ -70,7 +70,6 @@ def test_a_commit_over_two_windows_has_three_states(ledger: Ledger) -> None:
         assert sharing(ledger)[0] == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("databases", "seed"), over_stores((1,), (2,), (3,), postgres=1), indirect=["databases"]
 )

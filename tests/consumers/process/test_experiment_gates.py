@@ -72,7 +72,6 @@ def test_an_earlier_period_of_the_metric_says_how_many_rows_at_least(
     assert judged(config, capsys, "--new-generation") == judged(config, capsys)
 
 
-@pytest.mark.slow
 def test_the_experiment_so_far_says_the_day_at_its_pace(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,7 +28,7 @@ from tests.consumers.memory_source import Deliver, Log
 from tests.postgres_server import Postgres, Server
 from tests.requirements import absent
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.faults, pytest.mark.postgres]
 
 LOGS: dict[Partition, Records] = {ONE: records(1, 200), TWO: records(2, 150)}
 

@@ -23,8 +23,6 @@ from tests.consumers.folded import Records, counted, fold, records
 from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.consumers.memory_source import Deliver, Log
 
-pytestmark = pytest.mark.slow
-
 SMALL_COMMITS = "[store]\ncommit_interval_s = 0.01"
 LOGS: dict[Partition, Records] = {ONE: records(1, 300), TWO: records(2, 200)}
 

@@ -100,7 +100,6 @@ def test_the_topic_is_another_one_of_kafka(source: str) -> None:
         config(source=source, rest='[quarantine]\ntopic = "r"')
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("library", ["kafka-python", "confluent-kafka"])
 def test_a_real_topic_has_them_and_without_one_they_stay_in_the_ledger(
     kafka: str, tmp_path: Path, library: str, monkeypatch: pytest.MonkeyPatch

@@ -23,7 +23,7 @@ from tests.consumers.obd_men import EVENTS, FILE, from_file, write_config
 from tests.patience import LIMIT_S
 from tests.requirements import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 
 KILLED = (sys.executable, "-m", "tests.consumers.killed_worker")
 WORDS = ("run", "--until-end", "--no-serve")

@@ -29,7 +29,6 @@ from tests.consumers.stores import stored
 # -- where it starts and ends
 
 
-@pytest.mark.slow
 def test_a_run_to_the_end_counts_what_a_fold_over_the_log_counts(tmp_path: Path) -> None:
     logs = {ONE: records(1, 500), TWO: records(2, 300)}
     run = Run(tmp_path, {partition: Log(list(values)) for partition, values in logs.items()})
@@ -198,7 +197,6 @@ def panes(run: Run) -> int:
 RETENTION = WINDOWS.replace("retention_s = 86400", "retention_s = 7200")
 
 
-@pytest.mark.slow
 def test_windows_older_than_the_retention_are_dropped_and_totals_kept(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -253,7 +251,6 @@ def test_a_gap_stops_and_is_skipped_on_request_and_counted(tmp_path: Path) -> No
     assert run.seen().counters.rows == 10
 
 
-@pytest.mark.slow
 def test_a_log_that_lost_its_end_is_read_on_from_there_on_request(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(9)})
     run()
@@ -324,7 +321,6 @@ def test_a_new_generation_counts_from_any_source(tmp_path: Path) -> None:
 # -- failures of the source
 
 
-@pytest.mark.slow
 def test_a_source_that_fails_is_opened_again_and_nothing_is_lost(tmp_path: Path) -> None:
     logs = {ONE: records(1, 400)}
     run = Run(tmp_path, {ONE: Log(list(logs[ONE]))})

@@ -15,7 +15,7 @@ from tests.consumers.brokers.kafka_fold import KafkaLog, Worker, kafka_log
 from tests.consumers.killed_worker import PAUSED
 from tests.patience import LIMIT_S
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 
 # A member that a busy machine stalls for longer loses its partitions, and reads records again.
 SESSION_MS = 30_000

@@ -19,7 +19,7 @@ import pytest
 from tests.consumers.running import Running, until
 from tests.consumers.small_config import event, toml
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 
 SECONDS = float(os.environ.get("STREAMMETRICS_SOAK_S", "8"))
 SAMPLES = 20

@@ -139,7 +139,6 @@ def test_a_hook_that_does_not_ask_for_it_gets_none() -> None:
     assert of.events == []
 
 
-@pytest.mark.slow
 @pytest.mark.faults
 def test_a_locked_store_is_reported_while_it_is_locked(tmp_path: Path) -> None:
     with receiving() as receiver:

@@ -12,7 +12,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
 from streammetrics_consumers.process.stop import Stop, signals_request
 
 from tests.consumers.small_config import event, toml
@@ -101,7 +100,6 @@ def test_a_signal_ends_a_wait_for_a_first_connection_and_no_other() -> None:
     assert stop.requested and reached == ["outside"]
 
 
-@pytest.mark.slow
 def test_a_process_that_waits_for_a_store_ends_at_once(tmp_path: Path) -> None:
     """Someone takes the connection and never answers: it would be given up after an hour."""
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
@@ -149,7 +147,6 @@ with signals_request(stop):
 """
 
 
-@pytest.mark.slow
 def test_a_process_that_waits_for_a_source_ends_soon(tmp_path: Path) -> None:
     """Clients of Kafka may wait for a minute, and cannot be interrupted."""
     command = [sys.executable, "-c", OPENING, str(tmp_path / "store.db")]

@@ -114,7 +114,6 @@ place.write_text(" ".join(heard))
 """
 
 
-@pytest.mark.slow
 def test_ctrl_c_reaches_the_workers_once_and_as_a_request(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", SUPERVISING, HEARING, tmp_path],
@@ -134,7 +133,6 @@ def test_ctrl_c_reaches_the_workers_once_and_as_a_request(tmp_path: Path) -> Non
     assert [path.read_text() for path in tmp_path.iterdir()] == ["SIGTERM", "SIGTERM"]
 
 
-@pytest.mark.slow
 def test_workers_that_do_not_heed_are_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,6 @@ from tests.consumers.render.corpus import results
 from tests.consumers.stores import make_store
 
 
-@pytest.mark.slow
 def test_windows_without_new_rows_are_not_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,7 +69,6 @@ def test_windows_without_new_rows_are_not_read_again(
         )
 
 
-@pytest.mark.slow
 def test_asked_for_one_metric_it_says_the_same_of_it_and_reads_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,7 +98,6 @@ def test_asked_for_one_metric_it_says_the_same_of_it_and_reads_no_other(
     assert read == [every, *[every - {"experiment/ctr2"}] * 2, *[every - {"experiment/ctr"}] * 2]
 
 
-@pytest.mark.slow
 def test_the_interval_of_a_variant_knows_which_rows_are_of_one_user(tmp_path: Path) -> None:
     config = write(tmp_path)
     lines = (tmp_path / "clicks.jsonl").read_text(encoding="utf-8")

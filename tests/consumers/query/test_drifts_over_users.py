@@ -103,7 +103,6 @@ def test_an_undefined_metric_of_users_says_why_as_the_metric_does(tmp_path: Path
     assert isinstance(found.interval, Interval) and found.interval.reason == "no positives"
 
 
-@pytest.mark.slow
 def test_metrics_of_users_are_listed_sorted_and_scraped_like_others(store: Path) -> None:
     with closing(Ledger.open(str(store))) as ledger:
         catalogue = Catalogue(ledger, "a.db")
@@ -127,7 +126,6 @@ def test_metrics_of_users_are_listed_sorted_and_scraped_like_others(store: Path)
     assert {("before", "deff"), ("users", "auc"), ("rows", "ks_band")} <= shown
 
 
-@pytest.mark.slow
 def test_an_exported_state_of_users_is_a_reference_and_one_of_rows_is_not(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

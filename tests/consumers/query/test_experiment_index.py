@@ -231,7 +231,6 @@ def test_an_end_that_the_watermark_has_passed_is_the_end(tmp_path: Path) -> None
         assert entry_text(over).advice == "not decided" and entry_text(open_).advice == "wait"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", experiments_run.NAMES)
 def test_one_of_many_is_answered_as_one_that_is_alone(
     ledger: Ledger, tmp_path: Path, name: str

@@ -133,7 +133,6 @@ def require_fresh(follower: IncrementalView | QueryCache, ledger: Ledger, query:
     assert to_json(found) == to_json(read_results(ledger, query))
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("each_store")
 @pytest.mark.parametrize(
     ("databases", "seed", "rounds"),
@@ -200,7 +199,6 @@ def test_it_reads_what_is_new_and_nothing_merged_behind_its_cursor(
     assert follower.reloads == 6
 
 
-@pytest.mark.slow
 def test_a_worker_that_merges_old_rows_leaves_those_that_are_new_to_it(written: Written) -> None:
     follower = IncrementalView(written.ledger, Query())
     for number in range(ABOVE + 4):
@@ -250,7 +248,6 @@ def test_a_poll_reads_no_delta_row_while_nothing_was_counted(written: Written) -
     assert answers.results(query) is first
 
 
-@pytest.mark.slow
 def test_what_is_too_large_to_be_kept_is_answered_all_the_same(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,7 +260,6 @@ def test_what_is_too_large_to_be_kept_is_answered_all_the_same(
         assert len(answers._cached) <= 1
 
 
-@pytest.mark.slow
 def test_an_answer_over_the_limits_is_read_once_while_nothing_was_counted(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,7 +274,6 @@ def test_an_answer_over_the_limits_is_read_once_while_nothing_was_counted(
     require_fresh(answers, written.ledger, query)
 
 
-@pytest.mark.slow
 def test_any_number_of_threads_may_ask(written: Written) -> None:
     answers = QueryCache(written.ledger)
     written.commit(0, 40)
@@ -287,7 +282,6 @@ def test_any_number_of_threads_may_ask(written: Written) -> None:
     assert found == {to_json(read_results(written.ledger, query)) for query in QUERIES}
 
 
-@pytest.mark.slow
 def test_what_is_taken_of_an_answer_belongs_to_it(written: Written) -> None:
     written.commit(0, 300)
     answers = QueryCache(written.ledger)

@@ -153,7 +153,6 @@ def test_lines_of_states_that_are_read_in_parts_are_the_same(
     assert read_results(ledger, query).rows == whole.rows
 
 
-@pytest.mark.slow
 def test_a_cache_reads_the_states_of_different_parts_of_rows_once(ledger: Ledger) -> None:
     answers = QueryCache(ledger)
     for query in (BY, *(replace(BY, lines=Lines(most)) for most in range(1, 12)), Query()):

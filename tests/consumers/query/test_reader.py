@@ -162,7 +162,6 @@ def grown(folder: Path, max_keys: int) -> Path:
     return folder / "store.db"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("max_keys", [30, 1])
 def test_ranges_of_keys_give_the_bytes_of_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_keys: int

@@ -87,12 +87,10 @@ EVENTS = [
     ("query", "nbytes"),
     [
         pytest.param(Query(headlines=True), 500, id="headlines"),
-        pytest.param(Query("all"), 500, id="all", marks=pytest.mark.slow),
-        pytest.param(Query("all"), reader.RANGE_BYTES, id="at once", marks=pytest.mark.slow),
-        pytest.param(parse_query("total", "variant,phase", ["variant=b"]), 500, id="where",
-                     marks=pytest.mark.slow),
-        pytest.param(parse_query("latest", "variant", metric="ctr"), 500, id="metric",
-                     marks=pytest.mark.slow),
+        pytest.param(Query("all"), 500, id="all"),
+        pytest.param(Query("all"), reader.RANGE_BYTES, id="at once"),
+        pytest.param(parse_query("total", "variant,phase", ["variant=b"]), 500, id="where"),
+        pytest.param(parse_query("latest", "variant", metric="ctr"), 500, id="metric"),
     ],
 )  # fmt: skip
 def test_a_file_of_rows_gives_the_bytes_of_the_answer_in_memory(

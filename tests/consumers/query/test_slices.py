@@ -34,7 +34,6 @@ QUERIES = (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("most", "nbytes", "max_keys"),
     [(1, 64 << 20, 6), (4, 64 << 20, 100), (4, 500, 6), (999, 500, 100)],

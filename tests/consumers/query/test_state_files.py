@@ -111,7 +111,6 @@ def test_a_file_without_provenance_or_of_other_settings_is_never_skipped(
     assert "expected resolution=8" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_state_with_events_of_a_retry_is_not_taken_for_one_without(tmp_path: Path) -> None:
     store = make_store(tmp_path, [*EVENTS, {**event(3, "a", 1, 0.5), "variant": "c"}])
     before = export(store, tmp_path / "before", "--metric", "ctr")

@@ -6,7 +6,6 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from msgspec import structs
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger.ledger import Ledger
@@ -44,7 +43,6 @@ def counted(folder: Path, idle_timeout_s: int, *, quiet: int = 1) -> Run:
     return run
 
 
-@pytest.mark.slow
 def test_a_partition_without_events_holds_windows_open_until_it_is_idle(tmp_path: Path) -> None:
     found = []
     for seconds, expected in (

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-import pytest
 from msgspec.structs import replace
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.follow import QueryCache
@@ -74,7 +73,6 @@ def test_half_of_the_outcomes_are_in_by_the_end_of_the_bin_that_completes_it() -
     assert next(join_outcomes(join))[3:5] == ("2 s", "4 s")
 
 
-@pytest.mark.slow
 def test_advice_is_of_all_metrics_and_said_once(case_store: Callable[[str], Path]) -> None:
     with closing(Ledger.open(str(case_store("broken")))) as ledger:
         found = QueryCache(ledger).results(Query(metric="ctr"))

@@ -61,7 +61,6 @@ def pictures(data: bytes) -> list[str]:
     return [base64.b64decode(data).decode() for _, _, data in sources]
 
 
-@pytest.mark.slow
 def test_quantiles_of_independent_rows_have_a_column_for_their_band(tmp_path: Path) -> None:
     events = [event(i % 60, "ab"[i % 2], i % 3 == 0, i / 128) for i in range(128)]
     wait = '[metrics.wait]\ntype = "Quantiles"\ninputs = { values = "score" }\n'
@@ -96,7 +95,6 @@ def test_every_report_is_well_formed_and_only_shows() -> None:
         assert "\x1b" not in body
 
 
-@pytest.mark.slow
 def test_a_report_is_one_file_with_the_numbers_of_the_results_and_a_figure_each(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -128,7 +126,6 @@ def test_a_report_is_one_file_with_the_numbers_of_the_results_and_a_figure_each(
     assert not list(tmp_path.glob("*.part"))
 
 
-@pytest.mark.slow
 def test_hostile_names_are_text_and_one_metric_and_slice_can_be_asked_for(tmp_path: Path) -> None:
     events = [event(minute, HOSTILE, minute % 2, 0.5) for minute in range(4)]
     store, path = make_store(tmp_path, events, variants=""), tmp_path / "r.html"

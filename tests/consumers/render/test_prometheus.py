@@ -138,7 +138,6 @@ def test_results_that_cannot_be_read_cost_nothing_else(
     assert key("results_left_out") not in found
 
 
-@pytest.mark.slow
 def test_who_asks_does_not_wait_for_long_and_gets_what_was_read_before(store: Path) -> None:
     with closing(Ledger.open(str(store))) as ledger:
         answers = QueryCache(ledger)

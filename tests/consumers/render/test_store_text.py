@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-import pytest
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.state_files import description, n_states
 from streammetrics_consumers.render.state_text import state_text
@@ -45,7 +44,6 @@ def test_a_sealed_state_shows_the_results_of_each_metric_of_a_panel() -> None:
     assert described["sealed"] == {"scope": "2026-11-01", "buckets": 1, "of": 4}
 
 
-@pytest.mark.slow
 def test_many_windows_of_few_panes_are_shown_in_part_and_counted() -> None:
     windows = Windows(PANEL, 20, 1)
     windows.update(

@@ -6,7 +6,6 @@ import math
 from contextlib import closing
 from pathlib import Path
 
-import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query, parse_query
@@ -83,7 +82,6 @@ def test_what_is_read_of_an_experiment_is_its_looks_and_its_verdict(tmp_path: Pa
     assert shown.verdict == row.finding.sentence
 
 
-@pytest.mark.slow
 def test_the_rate_and_the_quiet_are_by_the_clock(tmp_path: Path) -> None:
     store = make_store(tmp_path, EVENTS[:2])
     now = [0.0]

@@ -26,7 +26,7 @@ from tests.patience import LIMIT_S
 from tests.postgres_server import Postgres
 
 WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 
 
 # Of PostgreSQL the points within the transaction: outside of it, stores do not differ.

@@ -106,7 +106,6 @@ def test_after_a_retry_the_states_are_those_of_a_run_that_never_refused(
     assert states(run) == states(other)
 
 
-@pytest.mark.slow
 def test_of_two_retries_at_once_one_counts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     write = in_ledger.write_retry
     raced: list[bool] = []
@@ -200,7 +199,6 @@ def test_an_event_below_the_floor_counts_in_the_totals_alone(tmp_path: Path) -> 
     assert min(start for start in starts if start is not None) > 1_704_500_000_000
 
 
-@pytest.mark.slow
 def test_a_metric_that_was_added_later_does_not_count_earlier_events(tmp_path: Path) -> None:
     values: Sequence[bytes | None] = [event(), event(variant="c")]
     run = Run(tmp_path, {ONE: Log(list(values))}, metrics='ctr = { type = "Ratio" }')
@@ -274,7 +272,6 @@ MESSAGES = (
 HEADER = EVENT.replace('score = "score"', 'score = "header.score"')
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 5000])  # kept whole, or cut
 @pytest.mark.parametrize("narrow", [HEADER, EVENT], ids=["a header", "a limit"])
 def test_a_message_that_was_refused_whole_is_counted_whole_or_not_at_all(

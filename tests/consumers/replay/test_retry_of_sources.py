@@ -29,7 +29,7 @@ from tests.consumers.messages import records
 from tests.consumers.small_config import EVENT, LOG, config, event
 from tests.kafka_broker import create_topic
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 
 WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
 CUT = 5000  # more than quarantine keeps of an event

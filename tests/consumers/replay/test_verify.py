@@ -46,7 +46,6 @@ def run(tmp_path: Path) -> Iterator[Run]:
     yield run_of(tmp_path)
 
 
-@pytest.mark.slow
 def test_a_good_ledger_has_no_differences_and_parts_that_bound_memory_leave_no_trace(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,7 +111,6 @@ def made_up(connection: Connection) -> None:
     connection.execute(insert(schema.quarantine).values(values))
 
 
-@pytest.mark.slow
 def test_refusals_are_compared_by_their_codes_not_by_the_words_of_another_version(
     run: Run, tmp_path: Path
 ) -> None:
@@ -123,7 +121,6 @@ def test_refusals_are_compared_by_their_codes_not_by_the_words_of_another_versio
 
 
 # What single facts that are altered lead to is in test_verify_every_column.py.
-@pytest.mark.slow
 @pytest.mark.usefixtures("each_store")
 @pytest.mark.parametrize(
     ("databases", "what", "said"),
@@ -150,7 +147,6 @@ def test_whatever_was_changed_is_found(
         assert not found.is_good
 
 
-@pytest.mark.slow
 def test_after_compaction_it_agrees_and_finds_what_was_changed(run: Run, tmp_path: Path) -> None:
     with closing(Ledger.open(run.config.store.url)) as ledger:
         assert compact(ledger.store).rows_before > 10
@@ -161,7 +157,6 @@ def test_after_compaction_it_agrees_and_finds_what_was_changed(run: Run, tmp_pat
         verified(run, tmp_path, config(windows="size_s = 60"))
 
 
-@pytest.mark.slow
 def test_below_the_floor_totals_are_compared(tmp_path: Path) -> None:
     run = run_of(tmp_path, windows="size_s = 3600\nlateness_s = 60\nretention_s = 3600")
     assert run.seen().generation.floor_ms is not None
@@ -170,7 +165,6 @@ def test_below_the_floor_totals_are_compared(tmp_path: Path) -> None:
     assert verified(run, tmp_path).count
 
 
-@pytest.mark.slow
 def test_overlaps_are_found_in_logs_that_are_not_there_any_more(run: Run, tmp_path: Path) -> None:
     """Sums agree all the same: what reads ranges, or merges them, would be wrong one day."""
     columns = schema.delta.c
@@ -187,7 +181,6 @@ def test_overlaps_are_found_in_logs_that_are_not_there_any_more(run: Run, tmp_pa
     ]
 
 
-@pytest.mark.slow
 def test_what_was_merged_with_what_is_gone_is_said(run: Run, tmp_path: Path) -> None:
     with closing(Ledger.open(run.config.store.url)) as ledger:
         compact(ledger.store)
@@ -198,7 +191,6 @@ def test_what_was_merged_with_what_is_gone_is_said(run: Run, tmp_path: Path) -> 
     assert any("was merged with the lost offsets" in one for one in found.notes)
 
 
-@pytest.mark.slow
 def test_closed_heads_are_said_and_the_others_verified(run: Run, tmp_path: Path) -> None:
     again = replace(ONE, topic_id="made anew")
     run.logs = {again: Log(records(5, 80)), TWO: run.logs[TWO]}
@@ -227,7 +219,6 @@ def test_a_log_that_is_replaced_while_it_is_read_again_is_an_error(run: Run) -> 
         replay.read_again(source, {}, lambda left: None)
 
 
-@pytest.mark.slow
 def test_metrics_that_were_added_and_ended_are_known(tmp_path: Path) -> None:
     run = run_of(tmp_path, metrics='auc = { type = "HistogramAUC" }\nold = { type = "Ratio" }')
     run.logs[ONE].append(*records(7, 100))
@@ -238,7 +229,6 @@ def test_metrics_that_were_added_and_ended_are_known(tmp_path: Path) -> None:
     assert found.notes == ["metric old: not verified, since it has ended"]
 
 
-@pytest.mark.slow
 def test_a_delta_of_a_retry_that_is_doubled_is_found(tmp_path: Path) -> None:
     run = with_others(tmp_path)
     tried(run, config(event=WITH_C))
@@ -260,7 +250,6 @@ def test_a_delta_of_a_retry_that_is_doubled_is_found(tmp_path: Path) -> None:
     assert all("retry 1" in said for said in found.differences)
 
 
-@pytest.mark.slow
 def test_events_of_a_retry_are_counted_again_in_parts_that_bound_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,7 +260,6 @@ def test_events_of_a_retry_are_counted_again_in_parts_that_bound_memory(
     assert verified(run, tmp_path) == whole and whole.is_good
 
 
-@pytest.mark.slow
 def test_an_entry_that_was_marked_done_without_its_delta_is_found(tmp_path: Path) -> None:
     run = with_others(tmp_path)
     tried(run, config(event=WITH_C))
@@ -280,7 +268,6 @@ def test_an_entry_that_was_marked_done_without_its_delta_is_found(tmp_path: Path
     assert any("counted by retry 1, but refused" in one for one in said)
 
 
-@pytest.mark.slow
 def test_a_limit_that_was_raised_is_a_note(tmp_path: Path) -> None:
     small = 'kind = "file"\npath = "events.jsonl"\nmax_event_bytes = 120'
     run = Run(tmp_path, {ONE: Log([event(), event(user="u" * 5000)])}, source=small)
@@ -303,7 +290,6 @@ def damage(run: Run, start: int) -> None:
     change(run, lambda c: c.execute(update(delta).where(other).values(state=b"x")))
 
 
-@pytest.mark.slow
 def test_what_is_broken_is_found_within_the_range_and_not_outside(run: Run, tmp_path: Path) -> None:
     damage(run, 74)
     assert verified(run, tmp_path, wanted=offsets(p0=(0, 74))).is_good
@@ -315,7 +301,6 @@ def test_what_is_broken_is_found_within_the_range_and_not_outside(run: Run, tmp_
     assert (found.differences, found.notes, found.logs) == ([], [], 1)
 
 
-@pytest.mark.slow
 def test_a_range_that_cuts_commits_grows_to_hold_them_and_this_is_said(
     run: Run, tmp_path: Path
 ) -> None:
@@ -354,7 +339,6 @@ def test_what_was_not_counted_is_refused(tmp_path: Path) -> None:
             verified(run, tmp_path, wanted=some)
 
 
-@pytest.mark.slow
 def test_a_log_that_ends_early_differs_and_one_that_is_gone_is_a_note(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: Log(records(1, 40)), TWO: Log(records(2, 5))})
     run()
@@ -378,7 +362,6 @@ def test_a_head_without_events_and_a_metric_without_counts_are_notes(tmp_path: P
     assert [one.partition(": ")[0] for one in found.notes] == ["metric new", "events/1"]
 
 
-@pytest.mark.slow
 def test_a_range_in_a_log_that_has_lost_its_beginning(run: Run, tmp_path: Path) -> None:
     run.logs[ONE] = Log(run.logs[ONE].values[100:], beginning=100)
     found = verified(run, tmp_path, wanted=offsets(p0=(40, 150)))
@@ -394,7 +377,6 @@ def test_a_range_in_a_log_that_has_lost_its_beginning(run: Run, tmp_path: Path) 
     assert verified(run, tmp_path).count
 
 
-@pytest.mark.slow
 def test_of_retries_the_one_that_the_range_cuts_is_left_out_and_the_other_compared(
     tmp_path: Path,
 ) -> None:

@@ -29,7 +29,7 @@ from tests.consumers.replay.verified_run import (
 )
 from tests.consumers.small_config import config
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 
 
 @pytest.fixture

@@ -23,8 +23,6 @@ from tests.consumers.memory_source import Deliver, Log
 from tests.consumers.replay.verified_run import WITH_C, tried, verified
 from tests.consumers.small_config import config, event
 
-pytestmark = pytest.mark.slow
-
 REST = (
     '[store]\ncommit_interval_s = 0.01\n[dedup]\nevent_id = "id"\nretention_s = 86400\nkeyed = true'
 )

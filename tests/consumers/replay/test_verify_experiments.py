@@ -29,8 +29,6 @@ from tests.consumers.process.test_experiment_lifecycle import (
 from tests.consumers.replay.verified_run import CHUNKS, EACH, tried, verified
 from tests.consumers.small_config import METRICS
 
-pytestmark = pytest.mark.slow
-
 LATE = "[experiments.late]\n" + FIRST.partition("\n")[2].replace(
     "mde", 'variant = "exps.plain"\nmde'
 )

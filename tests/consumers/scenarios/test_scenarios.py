@@ -9,8 +9,6 @@ import pytest
 from tests.consumers.scenarios.sentences import reviewed
 from tests.consumers.scenarios.stories import SCENARIOS
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_sentences_of_an_experiment_are_the_reviewed_ones(name: str, tmp_path: Path) -> None:

@@ -157,7 +157,6 @@ def test_hostile_names_are_data_and_never_a_page(tmp_path: Path, asked: Asked) -
     assert {row["series"] for row in spec["data"]["values"]} == {drawable(HOSTILE)}
 
 
-@pytest.mark.slow
 def test_a_commit_shows_in_the_next_answer(tmp_path: Path, asked: Asked) -> None:
     client = asked(make_store(tmp_path, EVENTS[:2]))
     first = client.get("/api/results").json()

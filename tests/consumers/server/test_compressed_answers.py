@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.consumers.server.asking import Client
 from tests.consumers.stores import EVENTS, event, make_store
 
@@ -47,7 +45,6 @@ def test_the_etags_of_a_file_differ_by_its_encoding(client: Client) -> None:
         assert client.get("/", headers={**GZIP, "if-none-match": tag}).status_code == wanted
 
 
-@pytest.mark.slow
 def test_what_a_server_kept_equals_the_answers_of_a_new_one(
     tmp_path: Path, asked: Callable[[Path], Client]
 ) -> None:

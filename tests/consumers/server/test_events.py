@@ -19,8 +19,6 @@ from streammetrics_consumers.server.process import serving
 from tests.consumers.stores import EVENTS, make_store, write_events
 from tests.patience import LIMIT_S
 
-pytestmark = pytest.mark.slow
-
 ALONE = WatchedWorkers(dict, time.monotonic, time.time)
 
 

@@ -28,7 +28,6 @@ from tests.consumers.server.test_events import ALONE, heard, until
 from tests.patience import LIMIT_S
 from tests.requirements import ROOT
 
-pytestmark = pytest.mark.slow
 PROBES = ("healthz", "readyz", "metrics")
 HALF = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nx-half: "
 WHOLE = b"GET /%s HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"

@@ -87,7 +87,6 @@ def test_what_the_error_says_to_ask_for_is_answered(many: Path) -> None:
             assert answer.status_code == 200 and answer.json()["results"], more
 
 
-@pytest.mark.slow
 def test_a_program_without_clients_has_no_limit(many: Path) -> None:
     with closing(Ledger.open(str(many))) as ledger:
         rows = QueryCache(ledger).results(Query("all", headlines=True)).rows
@@ -97,7 +96,6 @@ def test_a_program_without_clients_has_no_limit(many: Path) -> None:
     assert len(rows) > LIGHT_SLICES
 
 
-@pytest.mark.slow
 def test_an_answer_ends_when_its_client_has_gone(
     many: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,7 +123,6 @@ def test_an_answer_ends_when_its_client_has_gone(
     assert len(turns) == 1
 
 
-@pytest.mark.slow
 def test_a_heavy_answer_holds_up_no_other(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, end = Event(), Event()
     real = CellForm.cell

@@ -117,7 +117,6 @@ def scraped(url: str) -> Mapping[str, float]:
     return {one.name: one.value for family in families for one in family.samples}
 
 
-@pytest.mark.slow
 def test_a_server_keeps_no_more_than_it_may_and_says_how_much_it_uses(many: Path) -> None:
     limit, sizes, resident = 2_000_000, {}, {}
     for flags in (("--cache-bytes", str(limit)), ()):
@@ -140,7 +139,6 @@ def test_a_server_keeps_no_more_than_it_may_and_says_how_much_it_uses(many: Path
     assert much - little > (large - small) / 4
 
 
-@pytest.mark.slow
 def test_with_little_memory_left_nothing_is_kept(many: Path) -> None:
     emptied: list[str] = []
     full = False

@@ -32,7 +32,6 @@ def status(url: str, target: str, **headers: str) -> int:
         connection.close()
 
 
-@pytest.mark.slow
 def test_the_address_is_the_real_one_and_ends_with_the_block(store: Path) -> None:
     with serving(str(store), ServerConfig(port=0)) as url:
         assert not url.endswith(":0/")

@@ -20,7 +20,6 @@ from tests.consumers.stores import event, make_store
 from tests.patience import LIMIT_S
 from tests.requirements import ROOT
 
-pytestmark = pytest.mark.slow
 ALL = b"api/results?window=all&views=all"
 
 

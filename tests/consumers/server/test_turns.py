@@ -43,7 +43,6 @@ def app(store: Path) -> Iterator[ASGIApp]:
         yield application(ledger, store=str(store))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("slow", "at_once", "others"),
     [

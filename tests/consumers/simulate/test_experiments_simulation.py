@@ -77,7 +77,6 @@ def test_the_items_of_a_request_are_a_ranked_list_of_one_user_with_one_bounce() 
         assert positions == sorted(positions)
 
 
-@pytest.mark.slow
 def test_the_effects_of_the_events_are_the_true_ones() -> None:
     """By plain sums over users, who are the units: a ratio of two sums, and its variance."""
     totals = np.zeros((4, USERS))  # events, clicks, requests, bounces

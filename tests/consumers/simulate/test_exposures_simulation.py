@@ -93,7 +93,6 @@ def many_events() -> pl.DataFrame:
     return events_of([table_of(lines_of(ExposuresSimulation(users=20_000, seed=3)))])
 
 
-@pytest.mark.slow
 def test_the_lifts_of_closed_units_are_the_true_ones(many_events: pl.DataFrame) -> None:
     users = users_of(many_events, END_MS, WINDOW_MS)
     for name, lifts in TRUE_LIFTS.items():
@@ -114,7 +113,6 @@ def test_the_lifts_of_closed_units_are_the_true_ones(many_events: pl.DataFrame) 
     assert crashed["new"] > 1.8 * crashed["old"]
 
 
-@pytest.mark.slow
 def test_purchases_that_only_come_later_are_fewer_until_the_window_is_over(
     many_events: pl.DataFrame,
 ) -> None:

@@ -130,7 +130,6 @@ def sent(format: Format, size: int, events: int = 10_000) -> list[bytes]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("format", MESSAGES)
 def test_messages_carry_the_stream_and_its_faults(format: Format) -> None:
     values = sent(format, 1000)
@@ -153,7 +152,6 @@ def test_the_last_message_has_the_rest_and_one_event_a_message_is_sent_as_it_is(
         assert [value.count(b"\n") for value in found] == sizes
 
 
-@pytest.mark.slow
 def test_of_two_topics_the_second_has_the_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: dict[str, list[bytes]] = {}
 

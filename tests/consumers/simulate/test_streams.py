@@ -29,7 +29,6 @@ def lines(simulation: Simulation | JoinedSimulation) -> list[bytes]:
     return [line for batch in simulation.batches() for line in batch]
 
 
-@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_for_ever() -> None:
     """The digests stand for all that a stream is: heavy-tailed users, late and broken events, and
     outcomes that come later, some of them twice. A longer stream begins with a shorter one."""
@@ -85,7 +84,6 @@ def test_lists_have_the_truth_of_the_stream_without_them_and_a_column_in_csv() -
     assert lines(Simulation(1, 7, "csv", items=10))[0].endswith(b",l7-000000000")
 
 
-@pytest.mark.slow
 def test_the_truth_is_what_many_events_come_close_to() -> None:
     simulation = Simulation(events=60_000, seed=3)
     decoder, truth = Decoder(config(**SIMULATED)), simulation.truth()
@@ -118,7 +116,6 @@ def test_the_truth_counts_tied_pairs_one_half() -> None:
         assert abs(float(exact.ctr) - p.mean()) < 1e-12
 
 
-@pytest.mark.slow
 def test_delays_are_those_that_the_truth_counts_with() -> None:
     times: dict[str, dict[str, float]] = {"impression": {}, "click": {}}
     for line in lines(JoinedSimulation(Simulation(60_000))):

@@ -35,7 +35,6 @@ from tests.consumers.simulation.upsets import (
 )
 from tests.depth import tries
 
-pytestmark = pytest.mark.slow
 FIRST = 11  # of the seeds: in these few everything happens
 SEEDS = tries(4, 500)
 FEW = 4  # seeds, in which each mistake is found

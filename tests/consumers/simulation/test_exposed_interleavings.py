@@ -64,7 +64,6 @@ from tests.consumers.simulation.lives import FusedLedger, FusedSource, Killed, L
 from tests.consumers.simulation.upsets import Upset, commit_into_another_store, handed_over
 from tests.depth import tries
 
-pytestmark = pytest.mark.slow
 FIRST = 16  # of the seeds: in these few everything happens
 SEEDS = tries(8, 500)
 FEW = 8  # seeds, in which each mistake is found

@@ -38,8 +38,6 @@ from tests.consumers.memory_source import (
 )
 from tests.consumers.simulation.lives import Killed
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:

@@ -62,7 +62,6 @@ from tests.consumers.simulation.upsets import (
 )
 from tests.depth import tries
 
-pytestmark = pytest.mark.slow
 FIRST = 40  # of the seeds: in these few everything happens
 SEEDS = tries(18, 500)
 OVER_POSTGRES = tries(6, FEW)  # the same statements, but other locks and failures

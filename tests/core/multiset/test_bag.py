@@ -29,7 +29,6 @@ from tests.core.multiset.bags import (
 )
 
 
-@pytest.mark.slow
 def test_counts_past_32_bits_are_counts() -> None:
     for rule in RULES:
         three = ((0, 0.5, 0), (0, 0.75, 1), (1, 2.0, 1))

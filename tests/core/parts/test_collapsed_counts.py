@@ -14,7 +14,6 @@ from streammetrics.core.errors import StateError
 from streammetrics.core.parts.collapsed_counts import CollapsedColumn
 from streammetrics.core.parts.collapsed_keys import MOST, Ints
 from streammetrics.core.parts.score_bits import score_keys
-from tests.depth import further_are_slow
 
 CELLS = 6
 Rows = Sequence[tuple[int, int, int, int]]  # slot, key, cell, weight
@@ -100,7 +99,7 @@ def test_a_state_has_the_least_shift_and_the_counts_of_its_rows(
         assert column.total_count == sum(row[3] for row in rows)
 
 
-@pytest.mark.parametrize("kind", [*further_are_slow(*KINDS, fast=2)])
+@pytest.mark.parametrize("kind", [*KINDS])
 def test_any_split_order_and_tree_of_merges_gives_equal_bytes(kind: str) -> None:
     width = 3
     rows = rows_of(kind, 2500, width, 3)
@@ -124,7 +123,6 @@ def test_any_split_order_and_tree_of_merges_gives_equal_bytes(kind: str) -> None
         assert encoded(states[0]) == whole, seed
 
 
-@pytest.mark.slow
 def test_many_rows_of_one_slot_and_of_several_have_the_states_of_few_at_a_time() -> None:
     for kind in KINDS:
         for width in (1, 9, 300):
@@ -137,8 +135,8 @@ def test_many_rows_of_one_slot_and_of_several_have_the_states_of_few_at_a_time()
             assert encoded(large) == encoded(small), (kind, width)
 
 
-@pytest.mark.parametrize("width", [*further_are_slow(3, 1)])
-@pytest.mark.parametrize("n", [*further_are_slow(40_000, 1 << 15, (1 << 15) - 1)])
+@pytest.mark.parametrize("width", [3, 1])
+@pytest.mark.parametrize("n", [40_000, 1 << 15, (1 << 15) - 1])
 def test_many_rows_of_known_and_of_new_keys_have_the_state_of_few_at_a_time(
     n: int, width: int
 ) -> None:

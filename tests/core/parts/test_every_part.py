@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 from math import inf
@@ -479,17 +479,8 @@ def walk(kind: Kind, random: Random) -> None:
     check(kind, column, rows)
 
 
-def names_of_kinds() -> Iterator[Any]:
-    """All of them; `make check` has the first of each class, and bags of each kind of ids."""
-    seen = set[object]()
-    for name, kind in KINDS.items():
-        of = (kind.rule.ids, kind.rule.weighted) if isinstance(kind, BagKind) else ()
-        yield pytest.param(name, marks=[pytest.mark.slow] if (type(kind), of) in seen else [])
-        seen.add((type(kind), of))
-
-
 @pytest.mark.usefixtures("tiny")
-@pytest.mark.parametrize("name", [*names_of_kinds()])
+@pytest.mark.parametrize("name", list(KINDS))
 def test_a_part_holds_what_plain_python_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = KINDS[name]
     for seed in range(3 if isinstance(kind, BagKind) else tries(6, 100)):

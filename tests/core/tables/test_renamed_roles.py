@@ -23,7 +23,7 @@ from streammetrics import (
     Windows,
 )
 from tests.cases import CASES
-from tests.depth import most_are_slow
+from tests.depth import classes_first
 
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parquet]' in a clone")
 pd = pytest.importorskip("pandas", reason="needs pandas")
@@ -86,7 +86,7 @@ def test_keys_of_several_columns_may_have_another_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [*most_are_slow([case for case in CASES if case.empty.arguments()])]
+    "case", classes_first([case for case in CASES if case.empty.arguments()]), ids=str
 )
 @settings(max_examples=3, phases=[Phase.generate])
 @given(data=st.data())

@@ -173,7 +173,6 @@ def test_sealed_buckets_merge_to_the_sealed_whole(log: DataFrame) -> None:
         assert merged[key].complete  # type: ignore[attr-defined]
 
 
-@pytest.mark.slow
 def test_a_stream_gives_sealed_states_of_all_rows_so_far(
     spark: SparkSession, tmp_path: Path
 ) -> None:

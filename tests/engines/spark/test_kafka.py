@@ -16,8 +16,6 @@ from tests.engines.log_rows import COLUMNS, SPEC, Key, alone, digests, log_table
 from tests.engines.spark.test_micro_batches import Upserts, run
 from tests.kafka_broker import Record, create_topic, produce
 
-pytestmark = pytest.mark.slow
-
 ROWS = 2_000
 TABLE = log_table(ROWS, users=100)
 FIELDS = "variant string, user bigint, label smallint, score float"

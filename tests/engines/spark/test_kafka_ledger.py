@@ -19,8 +19,6 @@ from tests.engines.spark.test_spark_ledger import all_rows
 from tests.kafka_broker import Record, create_topic, produce
 from tests.patience import LIMIT_S
 
-pytestmark = pytest.mark.slow
-
 FIELDS = "ts bigint, variant string, label int, score double, phase string, user string"
 PER_BATCH = 700  # offsets: three batches
 

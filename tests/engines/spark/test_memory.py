@@ -7,15 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
-import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from streammetrics import Accumulator, HistogramAUC
 from streammetrics.engines import Sealing, Task, partial
 from tests.engines.log_rows import COLUMNS, SPEC
-
-pytestmark = pytest.mark.slow
 
 ROWS, USERS = 2_000_000, 80_000  # 25 rows a user; one has a tenth of all
 FIXED = 80 << 20  # what is loaded with the first rows, and a few batches; 52 MB were seen

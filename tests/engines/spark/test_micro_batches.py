@@ -65,7 +65,6 @@ def run(states: DataFrame, sink: Write, checkpoint: Path) -> StreamingQuery:
     return query
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_crash_around_the_write_of_the_sink_counts_nothing_twice(
     spark: SparkSession, tmp_path: Path, when: str
@@ -85,7 +84,6 @@ def test_a_crash_around_the_write_of_the_sink_counts_nothing_twice(
     assert batches == {(0, 3)}
 
 
-@pytest.mark.slow
 def test_a_task_that_fails_in_a_stream_counts_once(spark: SparkSession, tmp_path: Path) -> None:
     rows = rows_of(spark, write_shards(tmp_path / "log", TABLE))
     states = stream(failing_once(rows, "exit", tmp_path / "mark"), SPEC, columns=COLUMNS)

@@ -12,8 +12,6 @@ import pytest
 
 from tests.requirements import ROOT, absent
 
-pytestmark = pytest.mark.slow
-
 
 def printed(script: str, folder: Path, limit_s: float, **environ: str) -> str:
     """The output of a script of this folder, which must end well."""

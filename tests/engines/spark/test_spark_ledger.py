@@ -127,7 +127,6 @@ def test_a_batch_that_fails_beside_its_write_counts_once(
     assert fed(folder) == whole(expected)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_driver_that_is_killed_after_its_write_counts_once(
     spark: SparkSession, folder: Path, expected: Digests

@@ -126,7 +126,6 @@ def is_nearest(value: float, exact: Fraction) -> bool:
     return value == exact.numerator / exact.denominator
 
 
-@pytest.mark.slow
 def test_every_small_sample_has_the_exact_value() -> None:
     for rows in binary.small_samples((0.25, 0.5, 0.75), 4):
         found = curves.groups(rows)
@@ -138,7 +137,6 @@ def test_every_small_sample_has_the_exact_value() -> None:
                 assert all(is_nearest(value, exact) for value in figure), (name, found)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", VIEWS)
 def test_bounds_hold_for_every_order_of_small_buckets_and_are_reached(name: str) -> None:
     view, oracle = VIEWS[name]

@@ -85,7 +85,6 @@ def test_the_bounds_of_the_qini_coefficient_are_attained() -> None:
         assert value == float(exactly(groups)), groups
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("height", [RADCLIFFE, GAIN])
 def test_the_bounds_of_other_areas_hold_for_every_order_and_tie(height: Height) -> None:
     for head, tail in tables():
@@ -103,7 +102,6 @@ def test_the_bounds_of_other_areas_hold_for_every_order_and_tie(height: Height) 
             assert np.nextafter(low, np.inf) >= value >= np.nextafter(high, -np.inf)
 
 
-@pytest.mark.slow
 def test_the_bounds_of_parts_hold_for_every_order_and_tie() -> None:
     buckets: Sequence[Rows] = ((0, 1, 3), (0, 2, 3), (1, 3))
     for k in (2, 3, 4):

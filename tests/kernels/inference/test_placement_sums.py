@@ -17,7 +17,6 @@ from streammetrics.kernels.exact.rounding import exact_dot
 from streammetrics.kernels.inference import placement_sums
 from streammetrics.kernels.inference.area_interval import Placements, placements
 from streammetrics.kernels.inference.placement_sums import BLOCK
-from tests.depth import further_are_slow
 
 Buckets = Sequence[tuple[int, int]]  # negatives and positives
 
@@ -76,7 +75,7 @@ def test_blocks_and_pieces_end_anywhere(block: int, buckets: Buckets) -> None:
                 assert placements_of_keys(planes, expected.positives) == expected
 
 
-@pytest.mark.parametrize("n", [*further_are_slow(BLOCK + 1, BLOCK - 1, BLOCK, 2 * BLOCK + 3)])
+@pytest.mark.parametrize("n", [BLOCK + 1, BLOCK - 1, BLOCK, 2 * BLOCK + 3])
 def test_many_scores_with_ties_of_every_size(n: int) -> None:
     random = np.random.default_rng(n)
     table = np.zeros((n, 2), np.int64)
@@ -159,7 +158,6 @@ def curves() -> Iterator[tuple[str, ExactAUC]]:
         yield f"{name}, grown", grown
 
 
-@pytest.mark.slow
 def test_the_interval_of_an_exact_area_needs_no_points() -> None:
     sums: dict[bytes, Placements] = {}  # some of the states are equal
     for name, state in curves():

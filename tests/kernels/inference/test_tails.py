@@ -62,7 +62,6 @@ def test_the_tail_of_t_is_known_to_12_digits(p: float, df: float) -> None:
     assert t_sf(-t, df) == 1 - t_sf(t, df)
 
 
-@pytest.mark.slow
 @given(shares, freedoms)
 @settings(max_examples=25)
 def test_the_quantile_of_t_is_known_to_13_digits(p: float, df: float) -> None:
@@ -96,7 +95,6 @@ def test_what_is_no_share_or_no_number_of_degrees_is_nan() -> None:
     assert all(map(math.isnan, undefined))
 
 
-@pytest.mark.slow
 def test_many_degrees_of_freedom() -> None:
     for df, t in ((4000.0, 5.0), (4096.0, 0.7), (4096.0, 12.0), (1e6, 5.0)):
         f, bounds = mpf(df), [t, t + 1, t + 3, t + 10, t + 40]

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 
-pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
 
 

@@ -17,7 +17,6 @@ from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 from tests.consumers.server.page.test_verdicts import ALONE
 
-pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
 # Widths of the page, and the looks that axe takes at it there.
 LOOKS = ((1280, ("light", "dark")), (390, ("narrow",)))

@@ -7,13 +7,9 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
-import pytest
-
 from streammetrics.present import theme
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
-
-pytestmark = pytest.mark.slow
 
 Open = Callable[..., Seen]
 _SWATCHES = """() => Object.fromEntries(

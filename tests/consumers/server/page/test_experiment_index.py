@@ -31,7 +31,6 @@ from tests.consumers.server.page.test_accessibility import ALL_DRAWN, focused
 from tests.consumers.server.page.test_verdicts import ALONE, COLOUR
 from tests.patience import until
 
-pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
 COUNT_MOVES = """() => {
   const Real = EventSource;

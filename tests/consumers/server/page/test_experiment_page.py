@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
-import pytest
 from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server.process import serving
 
@@ -25,7 +24,6 @@ from tests.consumers.server.page.test_accessibility import ALL_DRAWN, LOOKS, vio
 from tests.consumers.server.page.test_verdicts import ALONE, COLOUR
 from tests.patience import LIMIT_S
 
-pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
 
 

@@ -18,7 +18,6 @@ from tests.consumers.server.page.test_accessibility import ALL_DRAWN, LOOKS, vio
 from tests.consumers.server.page.test_verdicts import ALONE
 from tests.patience import LIMIT_S
 
-pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
 
 

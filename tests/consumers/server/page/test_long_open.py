@@ -6,13 +6,10 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-import pytest
-
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 from tests.patience import until
 
-pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
 UPDATES = 80  # more than a chart takes before it is drawn anew
 # Both charts are there, and no other.

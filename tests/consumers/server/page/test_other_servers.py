@@ -9,7 +9,6 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import httpx
-import pytest
 from streammetrics_consumers.cli.demo_configs import JOINED_CONFIG
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.tables import ServerConfig
@@ -21,7 +20,6 @@ from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 from tests.patience import LIMIT_S
 
-pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
 TOKEN = "0123456789abcdef&=%;"
 PROFILE = {"locale": "en-GB"}  # a profile without cookies

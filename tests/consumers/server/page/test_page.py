@@ -6,13 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from streammetrics_consumers.model import formatting
 
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 
-pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
 
 

@@ -15,7 +15,6 @@ from tests import page_scenes
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.test_verdicts import ALONE
 
-pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
 CARD = '.card[data-metric="click_rate"]'
 

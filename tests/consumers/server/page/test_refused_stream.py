@@ -6,12 +6,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import START_MS, Stream
 
-pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
 SECRET = "<b>secret</b>"
 

@@ -6,13 +6,11 @@ import json
 from collections.abc import Callable
 from contextlib import closing
 
-import pytest
 from playwright.sync_api import Route
 
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 
-pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
 EVENTS = """(() => {
   globalThis.EventSource = class extends EventTarget {

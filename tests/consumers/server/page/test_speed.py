@@ -15,7 +15,6 @@ from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 from tests.patience import until
 
-pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
 KINDS = ("Ratio", "HistogramAUC", "Calibration")
 METRICS = {"ctr": "Ratio", **{f"m{i:02d}": KINDS[i % 3] for i in range(49)}}

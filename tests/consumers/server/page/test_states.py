@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 
 import httpx
-import pytest
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.witness import note_known
 from streammetrics_consumers.query.query import Query
@@ -18,7 +17,6 @@ from tests.consumers.server.page.stream import Stream
 from tests.patience import LIMIT_S
 from tests.ports import free_ports
 
-pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
 
 

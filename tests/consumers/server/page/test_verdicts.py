@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
-import pytest
 from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.render import verdict_words
 from streammetrics_consumers.server.health import WatchedWorkers
@@ -17,7 +16,6 @@ from tests.consumers.server.page.seen import Seen
 from tests.consumers.verdict_cases import CASES, Case
 from tests.patience import LIMIT_S
 
-pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
 ALONE = WatchedWorkers(dict, time.monotonic, time.time)
 COLOUR = """(one) => {

@@ -16,7 +16,6 @@ from streammetrics_consumers.sources.files import parquet_file
 from streammetrics import DictionaryColumn
 from tests.consumers.file_sources import From, close_all, drained, source
 from tests.consumers.small_config import EVENT, config
-from tests.depth import further_are_slow
 
 SMALL = config()
 
@@ -136,7 +135,6 @@ def test_a_file_without_a_column_or_of_another_kind_is_an_error(tmp_path: Path) 
         source(path)
 
 
-@pytest.mark.slow
 def test_long_lists_come_in_small_chunks(tmp_path: Path) -> None:
     rows, width = 40, 100_000
     lists = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(rows * width)), width)
@@ -193,7 +191,7 @@ def test_a_file_cut_off_anywhere_is_refused_in_words(tmp_path: Path) -> None:
             source(path)
 
 
-@pytest.mark.parametrize("step", [*further_are_slow(97, 23)])
+@pytest.mark.parametrize("step", [97, 23])
 def test_no_flipped_byte_ends_otherwise_than_in_words(tmp_path: Path, step: int) -> None:
     """Each byte by itself, in the pages and in the footer: rows come, or the error names the file
     and nothing waits. (Where a page has no checksum, other values may come.)"""

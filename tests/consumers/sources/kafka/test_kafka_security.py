@@ -24,7 +24,7 @@ from tests.patience import LIMIT_S
 from tests.ports import free_ports
 from tests.requirements import absent
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.xdist_group("kafka")]
+pytestmark = [pytest.mark.kafka, pytest.mark.faults, pytest.mark.xdist_group("kafka")]
 
 USER, PASSWORD = "counter", "hunter2-and-more"
 SECURED = """\

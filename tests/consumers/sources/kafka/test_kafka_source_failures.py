@@ -44,7 +44,7 @@ def left_none(threads_before: int, descriptors_before: int) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_tries_to_reach_no_broker_leave_no_threads_and_no_files(library: Library) -> None:
     (port,) = free_ports(1)
     gc.collect()  # what tests before left closes now, and not while these are counted
@@ -77,7 +77,7 @@ def test_a_client_that_blocks_while_it_closes_is_abandoned(
     released.set()
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_someone_who_listens_and_does_not_answer_is_away(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +89,7 @@ def test_someone_who_listens_and_does_not_answer_is_away(
             library.source(library.config(bootstrap, "clicks"))
 
 
+@pytest.mark.faults
 def test_a_source_that_is_closed_leaves_no_threads_and_no_files(
     library: Library, kafka: str, clicks: str
 ) -> None:
@@ -100,6 +101,7 @@ def test_a_source_that_is_closed_leaves_no_threads_and_no_files(
     left_none(*before)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(("turns", "late"), [(0, False), (1, False), (0, True)])
 def test_a_client_that_is_closed_while_a_request_waits_to_be_written_leaves_no_file(
     kafka: str, monkeypatch: pytest.MonkeyPatch, turns: int, late: bool
@@ -125,6 +127,7 @@ def test_a_client_that_is_closed_while_a_request_waits_to_be_written_leaves_no_f
     left_none(*before)
 
 
+@pytest.mark.faults
 def test_what_writes_to_kafka_is_closed_whole_too(
     kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +172,7 @@ def test_a_client_hears_what_is_said_just_before_a_connection_ends() -> None:
     assert heard.said == [b"the password is wrong", "KafkaConnectionError: socket disconnected"]
 
 
+@pytest.mark.faults
 def test_a_failed_poll_says_whether_another_try_may_help(kafka: str, clicks: str) -> None:
     from kafka import errors
 
@@ -186,6 +190,7 @@ def test_a_failed_poll_says_whether_another_try_may_help(kafka: str, clicks: str
             assert type(caught.value) is kind
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("comes", ["as an exception", "among the records", "beside them"])
 def test_an_error_of_librdkafka_says_whether_another_try_may_help(
     kafka: str, clicks: str, comes: str, monkeypatch: pytest.MonkeyPatch
@@ -233,7 +238,7 @@ def raising(error: Exception) -> Callable[..., object]:
     return poll
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 @pytest.mark.kafka
 def test_a_broker_that_is_killed_and_started_again_is_read_on_by_both_libraries(
     broker: Broker,
