@@ -218,7 +218,8 @@ def test_the_fields_of_a_record_are_its_own_and_those_of_its_bases() -> None:
     base = source(
         "class Wide(Struct):\n    a: int\n    b: int\n"
         "class Plain:\n    x: int\n"
-        "@dataclass(frozen=True)\nclass Row(Plain):\n    c: int\n    kind: ClassVar[str]\n",
+        "@dataclass(frozen=True)\nclass Row(Plain):\n    c: int\n    kind: ClassVar[str]\n"
+        "    key: str = state_key(Text(), '', 'counts apart, as a key of the config')\n",
         "streammetrics.one",
     )
     other = source(
@@ -228,16 +229,15 @@ def test_the_fields_of_a_record_are_its_own_and_those_of_its_bases() -> None:
         "streammetrics.two",
     )
     # A record of the same name elsewhere is none of the bases.
-    decoy = source(
-        "@dataclass\nclass Row:\n    p: int\n    q: int\n    r: int\n", "streammetrics.z"
-    )
+    decoy = source("@dataclass\nclass Row:\n    p: int\n    q: int\n", "streammetrics.z")
     assert structure.records([base, other, decoy]) == {
         "streammetrics.one.Wide": 2,
         "streammetrics.one.Row": 1,
         "streammetrics.two.Longer": 2,
         "streammetrics.two.Pair": 1,
-        "streammetrics.z.Row": 3,
+        "streammetrics.z.Row": 2,
     }
+    assert structure.config_keys([base, other, decoy]) == {"streammetrics.one.Row": 1}
     deeper = source("from streammetrics.one import Wide\nclass Deep(Wide):\n    z: int\n", "x.deep")
     assert structure.records([base, deeper])["x.deep.Deep"] == 3
 

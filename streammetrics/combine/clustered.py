@@ -18,7 +18,7 @@ from streammetrics.core.interval import Interval, interval_within
 from streammetrics.core.parts.part import Slots
 from streammetrics.estimators.estimator import Behind
 from streammetrics.estimators.request import widened
-from streammetrics.kernels.inference.area_interval import area_bounds
+from streammetrics.kernels.inference.area_interval import AreaEstimate, area_bounds
 from streammetrics.kernels.inference.proportions import (
     Arms,
     difference_bounds,
@@ -67,16 +67,11 @@ class Clustered:
     """A view: its value, its variance over users, and its interval if rows were independent. arms:
     of a difference of two shares."""
 
-    value: float | Bounded
+    estimate: float
     variance: GroupVariance
     plain: Interval
     form: str
     arms: Arms | None = None
-
-    @property
-    def estimate(self) -> float:
-        """The value as a float."""
-        return float(self.value)
 
     @property
     def deff(self) -> float:
@@ -95,11 +90,10 @@ class Clustered:
             return logit_bounds(estimate, self.variance.se, q)
         if self.form == "area":
             deff = max(1.0, self.deff) if self.deff > 0 else 1.0
-            of_classes = classes[0] / deff, classes[1] / deff
             # For an area, the variance and the degrees of freedom are those of the groups.
-            interval = area_bounds(
-                estimate, self.variance.variance, self.variance.df, of_classes, level
-            )
+            spread = self.variance.variance, self.variance.df
+            of_classes = classes[0] / deff, classes[1] / deff
+            interval = area_bounds(AreaEstimate(estimate, *spread, *of_classes), level)
             return interval.lower, interval.upper
         return symmetric_bounds(estimate, self.variance.se, q)
 
@@ -137,23 +131,23 @@ def clustered(
         interval = clustered(estimand.beside(name), scaled, doubts, rows, level, method, agree)
         return interval.scaled(times, plus)
     form = _chosen(plain, method)
-    figures = Clustered(value, variance, plain, form, over_users.shares)
+    estimate, n = float(value), plain.n or rows
+    figures = Clustered(estimate, variance, plain, form, over_users.shares)
     why = over_users.scarce or _why_undefined(figures, estimand.reason)
     if why:
-        n = plain.n or rows
-        return Interval.undefined(why, level=level, method=_name(form), n=n, estimate=float(value))
+        return Interval.undefined(why, level=level, method=_name(form), n=n, estimate=estimate)
     notes = [agree] if not variance.variance else []
     notes += [_ANEW] if estimand.chosen else []
     lower, upper = figures.bounds(level, class_counts(estimand.result))
     interval = Interval(
-        float(value),
+        estimate,
         lower,
         upper,
         se=variance.se,
         level=level,
         df=variance.df,
         method=_name(form),
-        n=plain.n or rows,
+        n=n,
         n_eff=figures.effective(),
         deff=figures.deff,
         reason="; ".join((*notes, *doubts)),

@@ -41,12 +41,12 @@ class GroupsLeftOut(ByValue):
     @cached_property
     def together(self) -> object:
         """The result of all groups."""
-        return summed(self._states).compute()
+        return summed(states_of(self.groups)).compute()
 
     @cached_property
     def without_each(self) -> tuple[object | None, ...]:
         """The result without each group."""
-        return leave_one_out(self._states, self.weights)
+        return leave_one_out(states_of(self.groups), self.weights)
 
     @cached_property
     def points(self) -> object:
@@ -96,10 +96,6 @@ class GroupsLeftOut(ByValue):
             together, without = cast("HasIntervals", self.together), cast("HasIntervals", rest)
             return self.value._without_group(together, without, self.groups.ranks)
         return rest
-
-    @property
-    def _states(self) -> Accumulator:
-        return states_of(self.groups)
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,7 +76,7 @@ def area_errors(labels: Ints, a: Ints, b: Ints, counts: Ints) -> Mapping[str, Pa
     """Of areas under the ROC curve, by the views that these are."""
     placements = paired_placements(labels, a, b, counts)
     n = placements.positives + placements.negatives
-    variance, df = placements.spread
+    _, variance, df, *_ = placements.estimate
     area = PairedError(variance, df, n, "delong")
     return {"auc": area, "gini": PairedError(4 * variance, df, n, "delong")}
 

@@ -14,7 +14,6 @@ from streammetrics.estimators.estimator import Estimator, Linear, OverUsers, R
 from streammetrics.estimators.many import Intervals, ManyRequest, texts
 from streammetrics.estimators.request import WITHIN_BUCKETS, Arguments, IntervalRequest
 from streammetrics.kernels.inference.area_interval import (
-    AreaEstimate,
     PlacementColumns,
     Placements,
     area_bounds,
@@ -40,13 +39,13 @@ class Area(Estimator[R]):
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
         """DeLong's, on the logit scale, guarded where a class has few rows."""
         method, placements = request.choose("delong"), self.placements(result)
-        hidden = 0.0 if self.exact(result) else placements.resolution
-        classes = float(placements.positives), float(placements.negatives)
-        estimate = AreaEstimate(placements.area, *placements.spread, classes, hidden)
-        bounds = area_bounds(*estimate[:4], request.level, resolution=estimate.resolution)
         n, p = placements.negatives, placements.positives
         if not (n and p):
             return request.none(_missing(p, n), n=n + p)
+        estimate = placements.estimate
+        if self.exact(result):
+            estimate = estimate._replace(resolution=0.0)
+        bounds = area_bounds(estimate, request.level)
         interval = Interval(
             estimate.area,
             bounds.lower,
@@ -69,7 +68,7 @@ class Area(Estimator[R]):
     def intervals(self, results: Sequence[R], request: ManyRequest) -> Intervals:
         """The same, side by side."""
         if request.stacked is None:
-            placements = PlacementColumns([self.placements(result).row for result in results])
+            placements = PlacementColumns([*map(self.placements, results)])
             exact = np.array([*map(self.exact, results)], bool)
         else:
             stacked = cast("R", request.stacked)
@@ -86,7 +85,7 @@ class Area(Estimator[R]):
         reasons = texts("", k)
         for i in np.flatnonzero(bounds.guarded | bounds.widened).tolist():
             reasons[i] = _reason(bool(bounds.guarded[i]), bool(bounds.widened[i]))
-        n = np.array([positives + negatives for positives, negatives, *_ in rows], np.int64)
+        n = np.array([placements.positives + placements.negatives for placements in rows], np.int64)
         for i in np.flatnonzero((table[3] == 0) | (table[4] == 0)).tolist():
             reasons[i] = _missing(*rows[i][:2])
         return Intervals(lower, upper, n, texts("delong", k), reasons)

@@ -13,7 +13,7 @@ from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import Estimator, OverUsers, QuantileRows, Replicates
 from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.present.view import ENTRIES, Range, View, declaration
-from streammetrics.present.views import ViewText, range_of, view_of
+from streammetrics.present.views import ViewText, parsed_view, range_of, view_of
 
 if TYPE_CHECKING:
     from streammetrics.kernels.inference.dirichlet_multinomial import Successes
@@ -63,7 +63,7 @@ class Estimand:
 
     def beside(self, view: str) -> Estimand:
         """Another view of the same result."""
-        path = ViewText.parsed(self.path.text.removesuffix(self.text.text) + view)
+        path = parsed_view(self.path.text.removesuffix(self.text.text) + view)
         return replace(estimand_of(self.result, view, self.whole), path=path)
 
     def request(self, level: float, method: str) -> IntervalRequest:

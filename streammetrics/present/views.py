@@ -283,7 +283,7 @@ class ViewText(NamedTuple):
     """The text of a view, parsed. text: without spaces. arguments: in brackets, None without
     brackets. rest: after the first dot, a view of the value before it, or "".
 
-    >>> ViewText.parsed("rates(1).f_beta(0.5)")
+    >>> parsed_view("rates(1).f_beta(0.5)")
     ViewText(text='rates(1).f_beta(0.5)', name='rates', arguments=(1,), rest='f_beta(0.5)')
     """
 
@@ -291,11 +291,6 @@ class ViewText(NamedTuple):
     name: str = ""
     arguments: tuple[Argument, ...] | None = None
     rest: str = ""
-
-    @classmethod
-    def parsed(cls, view: object) -> ViewText:
-        """Parse a text, or an object that prints as one; the name is "" if it has another form."""
-        return _parsed("".join(str(view)[:_MOST].split()))
 
     def figure(self, result: object) -> object:
         """The value before the dot in a result, or None; InputError if its arguments do not fit.
@@ -343,7 +338,9 @@ class ViewText(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _parsed(text: str) -> ViewText:
+def parsed_view(view: str) -> ViewText:
+    """The text of a view, parsed; the name is "" if it has another form."""
+    text = "".join(view.split())
     form = _FORM.fullmatch(text)
     if form is None:
         return ViewText(text)
@@ -380,7 +377,7 @@ def view_of(result: object, view: object = None) -> ViewText:
     A key of a mapping, such as the measures of lists, is a name whatever its form.
     """
     source = headline_of(result) if view is None else view
-    view_text = ViewText.parsed(source)
+    view_text = parsed_view(str(source)[:_MOST])
     is_entry = isinstance(result, Mapping) and view_text.text in result
     return ViewText(view_text.text) if is_entry else view_text
 

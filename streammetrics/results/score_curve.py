@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -24,14 +24,7 @@ from streammetrics.core.conversion import (
 from streammetrics.estimators.area import Area
 from streammetrics.estimators.estimator import Function, Linear
 from streammetrics.estimators.many import ViewCells
-from streammetrics.kernels.curves.area import (
-    Pairs,
-    area,
-    area_bounds,
-    areas_and_ginis,
-    gini,
-    gini_bounds,
-)
+from streammetrics.kernels.curves.area import area, areas_and_ginis, gini
 from streammetrics.kernels.curves.area_sums import area_of
 from streammetrics.kernels.curves.key_placements import placements_of_many
 from streammetrics.kernels.curves.many_steps import FigureColumns, ManySteps, many_steps
@@ -56,7 +49,6 @@ from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Steps, shares,
 from streammetrics.kernels.exact.rounding import ExactArea, exact_sum
 from streammetrics.kernels.inference.area_interval import (
     PlacementColumns,
-    PlacementRow,
     Placements,
     placements,
 )
@@ -121,13 +113,13 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
     @View(estimator=_AUC, better=HIGHER, range=SHARE, origin=0.5, undefined="one class has no rows")
     def auc(self) -> V_co:
         """The share of (positive, negative) pairs that scores order correctly; ties count 1/2."""
-        return self._area(area(self._pairs), area_bounds)
+        return self._figure(area(self._pairs, bounded=not self.exact))
 
     @cached_property
     @View(estimator=_GINI, better=HIGHER, range=SIGNED, undefined="one class has no rows")
     def gini(self) -> V_co:
         """2 AUC - 1."""
-        return self._area(gini(self._pairs), gini_bounds)
+        return self._figure(gini(self._pairs, bounded=not self.exact))
 
     @cached_property
     @View(better=HIGHER, range=SHARE, undefined="no positives", estimator=_OF_POINTS)
@@ -408,9 +400,6 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
     def _units(self) -> int:
         return self._pairs.positives + self._pairs.negatives
 
-    def _area(self, nearest: float, bounds: Callable[[Pairs], tuple[float, float]]) -> V_co:
-        return cast("V_co", nearest if self.exact else Bounded(nearest, *bounds(self._pairs)))
-
     def _without_group(self, whole: Self, rest: Self, ranks: Ranks) -> ScoreCurve:
         scores, counts = without_group(self, whole, rest, ranks)
         return ScoreCurve(scores, counts, exact=True, rows=rest.rows)
@@ -423,7 +412,7 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
         if len(place_of) < len(curves) or any(curve.exact is not exact for curve in curves):
             return None
         figures = np.empty((len(_FIGURES), 3, len(curves)))
-        rows: list[PlacementRow | None] = [None] * len(curves)
+        rows: list[Placements | None] = [None] * len(curves)
         for batch, counts in batches_of_curves(curves):
             places, steps = [place_of.pop(id(curve)) for curve in batch], many_steps(*counts)
             for place, row in zip(places, placements_of_many(steps), strict=True):
@@ -435,7 +424,7 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
             if cells.bounds is not None:
                 figures[:, 1, place], figures[:, 2, place] = cells.bounds
         every = zip(rows, curves, strict=True)
-        placements = PlacementColumns([row or curve._placements.row for row, curve in every])
+        placements = PlacementColumns([row or curve._placements for row, curve in every])
         return CurveColumns(figures, placements, exact)
 
     @cached_property

@@ -18,7 +18,7 @@ from streammetrics.combine.clustered import clustered, leave_one_out, summed
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.inference.area_interval import area_bounds
+from streammetrics.kernels.inference.area_interval import AreaEstimate, area_bounds
 from streammetrics.kernels.inference.proportions import wilson_bounds
 from streammetrics.kernels.inference.t_interval import critical, logit_bounds
 from streammetrics.kernels.inference.variances import GroupVariance
@@ -99,7 +99,7 @@ def test_an_area_has_the_groups_variance_and_classes_smaller_by_the_design_effec
     interval = found(result, "auc", 4 * plain.se**2, groups=64)
     positives, negatives = classes_of(result)
     sizes = positives / interval.deff, negatives / interval.deff
-    ends = area_bounds(plain.estimate, interval.se**2, 63.0, sizes, 0.95)
+    ends = area_bounds(AreaEstimate(plain.estimate, interval.se**2, 63.0, *sizes), 0.95)
     assert interval.deff == pytest.approx(4, rel=1e-12)
     assert (interval.lower, interval.upper) == (ends.lower, ends.upper)
     assert (interval.method, interval.n, interval.n_eff) == (
@@ -120,7 +120,9 @@ def test_a_design_effect_below_1_makes_no_class_larger() -> None:
     result = scores(40).compute()
     plain = result.interval("auc")
     interval = found(result, "auc", plain.se**2 / 9, groups=64)
-    ends = area_bounds(plain.estimate, interval.se**2, 63.0, classes_of(result), 0.95)
+    ends = area_bounds(
+        AreaEstimate(plain.estimate, interval.se**2, 63.0, *classes_of(result)), 0.95
+    )
     assert ends.guarded
     assert (interval.lower, interval.upper) == (ends.lower, ends.upper)
 

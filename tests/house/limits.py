@@ -6,18 +6,19 @@
 MOST = {
     "isinstance of a set of metrics": 57,
     "fields of the largest record of the library": 20,
-    "fields of the largest record of the consumers": 35,
+    "fields of the largest record of the consumers": 23,
+    "keys of the largest table of the config": 31,
     "modules that a metric file imports, at most": 7,
     "source files below 60 lines": 55,
 }
 # These have a budget for the release, so that a day's work does not touch them.
 BUDGETS = {"lines of config": 5_900, "lines of the source": 128_000, "lines of tests": 125_000}
 MOST_CALLED = {
-    'functions that interval("auc") crosses': 61,
-    "functions that print(result) crosses": 153,
-    "calls of functions in print(result)": 1033,
-    "functions that UserGroups(...).interval crosses": 175,
-    "functions that `results` of a store crosses": 541,
+    'functions that interval("auc") crosses': 57,
+    "functions that print(result) crosses": 147,
+    "calls of functions in print(result)": 1007,
+    "functions that UserGroups(...).interval crosses": 169,
+    "functions that `results` of a store crosses": 537,
     "functions that one Worker.step crosses": 146,
     "files that one Worker.step crosses": 31,
 }

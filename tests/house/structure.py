@@ -12,6 +12,7 @@ from tests.house.views import metrics_of_rows
 from tests.python_source import Source, under
 
 RECORDS = frozenset({"NamedTuple", "TypedDict", "Struct"})
+KEYS = frozenset({"key", "state_key"})  # what declares a key of the config
 
 
 def records(sources: Sources) -> dict[str, int]:
@@ -21,6 +22,7 @@ def records(sources: Sources) -> dict[str, int]:
     `TypedDict` or `Struct`, also through others. Its fields are the annotated names of its body,
     class variables apart, and those of its bases that are records of the sources: of a name that
     several classes have, the one of the same module, or of the one that the file imports it from.
+    A table of the config mirrors its keys, which users write: `config_keys` counts these.
     """
     by_name: dict[str, list[tuple[Source, ast.ClassDef]]] = {}
     for source, node in classes(sources):
@@ -44,7 +46,9 @@ def records(sources: Sources) -> dict[str, int]:
         own = {
             ast.unparse(line.target)
             for line in node.body
-            if isinstance(line, ast.AnnAssign) and "ClassVar" not in ast.unparse(line.annotation)
+            if isinstance(line, ast.AnnAssign)
+            and "ClassVar" not in ast.unparse(line.annotation)
+            and not _is_key(line)
         }
         return own.union(*(fields(*pair) for pair in bases(source, node) if is_record(*pair)))
 
@@ -53,6 +57,19 @@ def records(sources: Sources) -> dict[str, int]:
         for source, node in classes(sources)
         if is_record(source, node)
     }
+
+
+def config_keys(sources: Sources) -> dict[str, int]:
+    """The number of keys of each table of the config, by `module.class`."""
+    return {
+        f"{source.module}.{node.name}": n
+        for source, node in classes(sources)
+        if (n := sum(isinstance(line, ast.AnnAssign) and _is_key(line) for line in node.body))
+    }
+
+
+def _is_key(line: ast.AnnAssign) -> bool:
+    return isinstance(line.value, ast.Call) and last_name(line.value.func) in KEYS
 
 
 def imported_modules(source: Source, modules: frozenset[str], *, at_top: bool = False) -> set[str]:
@@ -128,6 +145,10 @@ def figures() -> Iterator[Figure]:
         (record, most), large = fields[0], [f"{n} {record}" for record, n in fields if n > 12]
         name = f"fields of the largest record of the {half} ({record.rpartition('.')[2]})"
         yield Figure(name, most, goal, details=large)
+    tables = Counter(config_keys(shell())).most_common()
+    (table, most), large = tables[0], [f"{n} {one}" for one, n in tables if n > 12]
+    name = f"keys of the largest table of the config ({table.rpartition('.')[2]})"
+    yield Figure(name, most, details=large)
     chain = longest_chain(sources, "streammetrics.experiments")
     yield Figure("files on top of one another in experiments", len(chain), 7, details=chain)
     twice = repeated_class_names(sources)

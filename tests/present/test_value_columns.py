@@ -201,4 +201,4 @@ def test_areas_of_many_keys_side_by_side_are_those_of_each() -> None:
     assert stacked is not None
     for name, cells in stacked._view_columns().items():
         assert equal([*cells.each()], [getattr(curve, name) for curve in curves])
-    assert stacked._placements.rows == [curve._placements.row for curve in curves]
+    assert stacked._placements.rows == [curve._placements for curve in curves]

@@ -30,10 +30,10 @@ from streammetrics import (
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.present.view import NONE, Direction, View
 from streammetrics.present.views import (
-    ViewText,
     declared_of,
     direction_of,
     has_parts,
+    parsed_view,
     range_of,
     value_of,
     view_of,
@@ -162,7 +162,7 @@ def test_a_view_is_a_name_arguments_and_what_follows() -> None:
         ("", "", None, ""),
         ("a.", "", None, ""),
     ):
-        found = ViewText.parsed(text)
+        found = parsed_view(text)
         assert (found.name, found.arguments, found.rest) == (name, arguments, rest), text
 
 

@@ -119,7 +119,7 @@ def test_each_class_counts_as_many_rows_as_it_has() -> None:
     metric = ExactAUC()
     metric.update([1] + [0] * 40, [0.65, *np.linspace(0, 1, 40)])  # no variance: the guard alone
     found, placed = metric.compute().interval(), placements(*metric.compute().counts)
-    bounds = area_bounds(placed.area, *placed.spread, (1, 40), 0.95)
+    bounds = area_bounds(placed.estimate._replace(resolution=0.0), 0.95)
     assert (found.lower, found.upper) == (bounds.lower, bounds.upper) and bounds.guarded
 
 

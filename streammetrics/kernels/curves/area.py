@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.kernels.curves.many_steps import FigureColumns, ManySteps
+from streammetrics.kernels.curves.steps import Figure
 from streammetrics.kernels.exact.rounded_columns import share_bounds
 from streammetrics.kernels.exact.rounding import (
     BITS,
@@ -118,29 +119,29 @@ def _sums(running: Ints, edges: Ints) -> Ints:
     return totals[1:] - totals[:-1]
 
 
-def area(counts: Pairs) -> float:
-    """(wins + ties / 2) / PN, correctly rounded; nan without a positive or a negative."""
-    return ratio(2 * counts.wins + counts.ties, 2 * counts.all)
+def area(counts: Pairs, *, bounded: bool) -> Figure:
+    """(wins + ties / 2) / PN, correctly rounded; its bounds are wins / PN and (wins + ties) / PN,
+    rounded outwards. Without a positive or a negative all are nan.
+
+    >>> area(Pairs(wins=1, ties=2, positives=2, negatives=2), bounded=True)
+    (0.5, 0.25, 0.75)
+    """
+    return _middle(counts.wins, counts.wins + counts.ties, counts.all, bounded)
 
 
-def area_bounds(counts: Pairs) -> tuple[float, float]:
-    """Wins / PN and (wins + ties) / PN, rounded outwards; nan where `area` is."""
-    if not counts.all:
-        return math.nan, math.nan
-    return rounded_down(counts.wins, counts.all), rounded_up(counts.wins + counts.ties, counts.all)
+def gini(counts: Pairs, *, bounded: bool) -> Figure:
+    """2 area - 1, as `area`."""
+    every = counts.all
+    low, high = 2 * counts.wins - every, 2 * (counts.wins + counts.ties) - every
+    return _middle(low, high, every, bounded)
 
 
-def gini(counts: Pairs) -> float:
-    """2 area - 1, correctly rounded; nan where `area` is."""
-    return ratio(2 * counts.wins + counts.ties - counts.all, counts.all)
-
-
-def gini_bounds(counts: Pairs) -> tuple[float, float]:
-    """2 area - 1 at the bounds of the area, rounded outwards; nan where `area` is."""
-    if not counts.all:
-        return math.nan, math.nan
-    low, high = 2 * counts.wins - counts.all, 2 * (counts.wins + counts.ties) - counts.all
-    return rounded_down(low, counts.all), rounded_up(high, counts.all)
+def _middle(low: int, high: int, every: int, bounded: bool) -> Figure:
+    """The middle between two shares of the pairs, and both if `bounded`; nan without a pair."""
+    value = ratio(low + high, 2 * every)
+    if not (bounded and every):
+        return value, value, value
+    return value, rounded_down(low, every), rounded_up(high, every)
 
 
 _FLOATS: Final = 2.0**51  # pairs of a curve, below which all numbers of them are floats
@@ -162,8 +163,7 @@ def areas_and_ginis(curves: ManySteps, *, bounded: bool) -> tuple[FigureColumns,
     for i in np.flatnonzero(every >= _FLOATS).tolist():
         rows = slice(curves.edges[i], curves.edges[i + 1])
         counts = pairs(curves.n[rows][::-1], curves.p[rows][::-1])
-        areas[:, i] = area(counts), *area_bounds(counts)
-        ginis[:, i] = gini(counts), *gini_bounds(counts)
+        areas[:, i], ginis[:, i] = area(counts, bounded=bounded), gini(counts, bounded=bounded)
     return FigureColumns(*areas), FigureColumns(*ginis)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from streammetrics.kernels.curves.label_ranks import Words
 from streammetrics.kernels.curves.many_steps import ManySteps
-from streammetrics.kernels.inference.area_interval import PlacementRow, Placements, placements_of
+from streammetrics.kernels.inference.area_interval import Placements, placements_of
 from streammetrics.kernels.inference.placement_sums import BLOCK, PlacementSums, Ties
 
 Counts = NDArray[np.unsignedinteger]
@@ -31,8 +31,8 @@ def placements_of_keys(planes: Iterable[Iterable[Piece]], positives: int) -> Pla
 
     >>> words = np.array([4, 4, 5, 6, 9], np.uint32)  # scores 2, 2, 2, 3 and 4
     >>> found = placements_of_keys([[(words[:3], None), (words[3:], None)]], 2)
-    >>> found.half_wins, found.squares, found.ties
-    (8, (40, 22), 2)
+    >>> found.half_wins, found.of_positives, found.of_negatives, found.ties
+    (8, 40, 22, 2)
     """
     sums = PlacementSums(positives)
     for plane in planes:
@@ -89,14 +89,14 @@ def _score_placements(words: Words, counts: Counts) -> tuple[NDArray[np.int64], 
     return np.add.reduceat(rows, starts) - positives, positives
 
 
-def placements_of_many(steps: ManySteps) -> list[PlacementRow | None]:
-    """The row of the `placements` of each of many curves; None for one of 2**20 rows or more.
+def placements_of_many(steps: ManySteps) -> list[Placements | None]:
+    """The `placements` of each of many curves; None for one of 2**20 rows or more.
 
     >>> from streammetrics.kernels.curves.many_steps import many_steps
     >>> from streammetrics.kernels.inference.area_interval import placements
     >>> negatives, positives = np.array([1, 1, 0]), np.array([0, 1, 2])
-    >>> [row] = placements_of_many(many_steps(negatives, positives, np.array([0, 3])))
-    >>> row == placements(negatives, positives).row
+    >>> [found] = placements_of_many(many_steps(negatives, positives, np.array([0, 3])))
+    >>> found == placements(negatives, positives)
     True
     """
     n, p = steps.n, steps.p
@@ -106,5 +106,7 @@ def placements_of_many(steps: ManySteps) -> list[PlacementRow | None]:
     sums = [steps.sums(values) for values in (p * w, p * w * w, n * v * v, p * n)]
     small = steps.positives + steps.negatives < _SMALL
     columns = steps.positives, steps.negatives, *sums
-    rows: Iterator[PlacementRow] = zip(*(column.tolist() for column in columns), strict=True)
-    return [row if is_small else None for row, is_small in zip(rows, small.tolist(), strict=True)]
+    every = map(Placements._make, zip(*(column.tolist() for column in columns), strict=True))
+    return [
+        each if is_small else None for each, is_small in zip(every, small.tolist(), strict=True)
+    ]

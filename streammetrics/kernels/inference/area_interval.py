@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,93 +31,94 @@ Number = TypeVar("Number", float, NDArray[np.float64])
 _HALF_INT64: Final = 1 << 61  # twice this plus a bucket fits int64
 
 
-class PlacementSpread(NamedTuple):
-    """A variance, and its degrees of freedom."""
+class AreaEstimate(NamedTuple):
+    """An area, its variance and the degrees of freedom of that. positives, negatives: the rows of
+    each class; for clustered rows, divided by the design effect. resolution: how far bucketing may
+    have moved the area."""
 
+    area: float
     variance: float
     df: float
+    positives: float
+    negatives: float
+    resolution: float = 0.0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a logit interval."""
+        return self.variance > 0 and self.df > 0 and 0 < self.area < 1
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether the interval includes Hanley and McNeil's: min(P, N) min(A, 1 - A) < 10, or the
+        variance is 0 or unknown."""
+        least = min(self.positives, self.negatives) * min(self.area, 1.0 - self.area)
+        return not self.is_known or least < GUARD
+
+    @property
+    def has_both(self) -> bool:
+        """Whether both classes have rows; without that there is no interval."""
+        return self.positives > 0 and self.negatives > 0 and 0 <= self.area <= 1
 
 
-@dataclass(frozen=True)
-class Placements:
+class Placements(NamedTuple):
     """Sums over the placements of the rows of each class among those of the other.
 
-    half_wins: U, twice the pairs won, where a tie is one half. squares: Σ p_b w_b² and Σ n_b v_b².
-    ties: Σ p_b n_b, the pairs within a bucket. All count rows or units of weight. For two models
-    on the same rows U, w and v are the differences of both, and so is the area.
+    half_wins: U, twice the pairs won, where a tie is one half. of_positives, of_negatives: Σ p_b
+    w_b² and Σ n_b v_b². ties: Σ p_b n_b, the pairs within a bucket. All count rows or units of
+    weight. For two models on the same rows U, w and v are the differences of both, and so is the
+    area.
     """
 
     positives: int
     negatives: int
     half_wins: int
-    squares: tuple[int, int]
+    of_positives: int
+    of_negatives: int
     ties: int
 
     @property
-    def area(self) -> float:
-        """The area, correctly rounded; nan without a positive or a negative."""
-        return ratio(self.half_wins, 2 * self.positives * self.negatives)
+    def estimate(self) -> AreaEstimate:
+        """The area and what its interval rests on, each correctly rounded, for independent rows.
 
-    @property
-    def resolution(self) -> float:
-        """How far the area of the unbucketed scores may differ: Σ p_b n_b / 2PN."""
-        return ratio(self.ties, 2 * self.positives * self.negatives)
-
-    @cached_property
-    def spread(self) -> PlacementSpread:
-        """The variance of the area for independent rows, correctly rounded, nan below 2 rows of a
-        class; and Satterthwaite's degrees of freedom: (a + b)² / (a² / (P - 1) + b² / (N - 1)).
-
-        (Brunner and Munzel 2000, Biometrical Journal 42, 17-25.) nan where the variance is 0.
+        The area is nan without a positive or a negative, the variance below 2 rows of a class, and
+        the degrees of freedom where the variance is 0. They are Satterthwaite's: (a + b)² /
+        (a² / (P - 1) + b² / (N - 1)). (Brunner and Munzel 2000, Biometrical Journal 42, 17-25.)
+        The area of the unbucketed scores may differ by Σ p_b n_b / 2PN.
         """
-        return _spread(self.positives, self.negatives, self.half_wins, *self.squares)
-
-    @property
-    def row(self) -> PlacementRow:
-        """All of its numbers, in their order."""
-        classes = self.positives, self.negatives
-        return (*classes, self.half_wins, *self.squares, self.ties)
-
-
-PlacementRow: TypeAlias = tuple[int, int, int, int, int, int]
+        p, n, half_wins, p_squares, n_squares, ties = self
+        area, resolution = ratio(half_wins, 2 * p * n), ratio(ties, 2 * p * n)
+        variance = df = math.nan
+        if p > 1 and n > 1:
+            # What the rows of each class add to 4 P² N² (P - 1)(N - 1) times the variance.
+            square = half_wins * half_wins
+            a = (p * p_squares - square) * (n - 1)
+            b = (n * n_squares - square) * (p - 1)
+            variance = ratio(a + b, 4 * p * p * n * n * (p - 1) * (n - 1))
+            of_classes = a * a * (n - 1) + b * b * (p - 1)
+            df = ratio((a + b) ** 2 * (p - 1) * (n - 1), of_classes)
+        return AreaEstimate(area, variance, df, float(p), float(n), resolution)
 
 
 @dataclass(frozen=True)
 class PlacementColumns:
-    """The `Placements` of many curves, each as its row."""
+    """The `Placements` of many curves."""
 
-    rows: Sequence[PlacementRow]
+    rows: Sequence[Placements]
 
     @cached_property
     def table(self) -> Floats:
-        """Area, variance, degrees of freedom, positives, negatives and resolution, [6, k], as in
-        `AreaEstimate`."""
-        estimates = [
-            (ratio(u, 2 * p * n), *_spread(p, n, u, a, b), p, n, ratio(ties, 2 * p * n))
-            for p, n, u, a, b, ties in self.rows
-        ]
+        """Their estimates as columns, [6, k], in the order of `AreaEstimate`."""
+        estimates = [placements.estimate for placements in self.rows]
         return np.array(estimates, np.float64).reshape(-1, 6).T
-
-
-def _spread(p: int, n: int, half_wins: int, p_squares: int, n_squares: int) -> PlacementSpread:
-    if p < 2 or n < 2:
-        return PlacementSpread(math.nan, math.nan)
-    # What the rows of each class add to 4 P² N² (P - 1)(N - 1) times the variance.
-    square = half_wins * half_wins
-    a = (p * p_squares - square) * (n - 1)
-    b = (n * n_squares - square) * (p - 1)
-    variance = ratio(a + b, 4 * p * p * n * n * (p - 1) * (n - 1))
-    if not a + b:
-        return PlacementSpread(variance, math.nan)
-    of_classes = a * a * (n - 1) + b * b * (p - 1)
-    return PlacementSpread(variance, ratio((a + b) ** 2 * (p - 1) * (n - 1), of_classes))
 
 
 def placements(negatives: Ints, positives: Ints) -> Placements:
     """From buckets [b] in ascending order of score; empty ones may be omitted. O(b).
 
     >>> found = placements(np.array([1, 1, 0]), np.array([0, 1, 2]))
-    >>> found.area, found.spread.variance, found.resolution
+    >>> estimate = found.estimate
+    >>> estimate.area, estimate.variance, estimate.resolution
     (0.9166666666666666, 0.013888888888888888, 0.08333333333333333)
     """
     sums = PlacementSums(exact_sum(positives))
@@ -128,7 +129,7 @@ def placements(negatives: Ints, positives: Ints) -> Placements:
 def placements_of(sums: PlacementSums) -> Placements:
     """From the sums over all blocks."""
     squares = sums.of_positives, sums.of_negatives
-    return Placements(sums.positives, sums.negatives, sums.half_wins, squares, sums.ties)
+    return Placements(sums.positives, sums.negatives, sums.half_wins, *squares, sums.ties)
 
 
 def paired_placements(labels: Ints, a: Ints, b: Ints, counts: Ints) -> Placements:
@@ -141,7 +142,7 @@ def paired_placements(labels: Ints, a: Ints, b: Ints, counts: Ints) -> Placement
 
     >>> cells = np.array([[0, 0, 1, 1], [1, 2, 2, 3], [1, 3, 2, 4], [1, 1, 1, 1]])
     >>> found = paired_placements(*cells)
-    >>> found.area, found.spread.variance  # 7/8 and 3/4
+    >>> found.estimate.area, found.estimate.variance  # 7/8 and 3/4
     (0.125, 0.03125)
     """
     w_a, v_a = _placed(labels, a, counts)
@@ -152,7 +153,7 @@ def paired_placements(labels: Ints, a: Ints, b: Ints, counts: Ints) -> Placement
     half_wins = exact_dot(p, np.maximum(won, 0)) - exact_dot(p, np.maximum(-won, 0))
     won, lost = np.abs(won), np.abs(lost)
     squares = exact_dot(p, won, won), exact_dot(n, lost, lost)
-    return Placements(exact_sum(p), exact_sum(n), half_wins, squares, 0)
+    return Placements(exact_sum(p), exact_sum(n), half_wins, *squares, 0)
 
 
 def _placed(labels: Ints, scores: Ints, counts: Ints) -> tuple[Ints, Ints]:
@@ -185,60 +186,23 @@ class AreaBounds(NamedTuple):
     widened: bool
 
 
-class AreaEstimate(NamedTuple):
-    """An area, its variance and the degrees of freedom of that. classes: positives and negatives;
-    for clustered rows, each divided by the design effect. resolution: how far bucketing may have
-    moved the area."""
-
-    area: float
-    variance: float
-    df: float
-    classes: tuple[float, float]
-    resolution: float = 0.0
-
-    @property
-    def is_known(self) -> bool:
-        """Whether there is a logit interval."""
-        return self.variance > 0 and self.df > 0 and 0 < self.area < 1
-
-    @property
-    def is_guarded(self) -> bool:
-        """Whether the interval includes Hanley and McNeil's: min(P, N) min(A, 1 - A) < 10, or the
-        variance is 0 or unknown."""
-        least = min(self.classes) * min(self.area, 1.0 - self.area)
-        return not self.is_known or least < GUARD
-
-    @property
-    def has_both(self) -> bool:
-        """Whether both classes have rows; without that there is no interval."""
-        return self.classes[0] > 0 and self.classes[1] > 0 and 0 <= self.area <= 1
-
-
 @lru_cache(maxsize=16)  # the area and Gini's coefficient of one curve have the same
-def area_bounds(
-    area: float,
-    variance: float,
-    df: float,
-    classes: tuple[float, float],
-    level: float,
-    *,
-    resolution: float = 0.0,
-) -> AreaBounds:
-    """The interval of an area with this variance and its degrees of freedom, as in `AreaEstimate`.
+def area_bounds(estimate: AreaEstimate, level: float) -> AreaBounds:
+    """The interval of an area.
 
-    resolution is added on both sides if it is above a quarter of the standard error. Infinite if a
-    class has no rows.
+    Its resolution is added on both sides if it is above a quarter of the standard error. Infinite
+    if a class has no rows.
 
-    >>> bounds = area_bounds(31 / 42, 0.022297808012094, 8.681519661, (6, 7), 0.95)
+    >>> bounds = area_bounds(AreaEstimate(31 / 42, 0.022297808012094, 8.681519661, 6, 7), 0.95)
     >>> round(bounds.lower, 9), round(bounds.upper, 9), bounds.guarded
     (0.32713939, 0.942314634, True)
     """
-    estimate = AreaEstimate(area, variance, df, classes, resolution)
     if not estimate.has_both:
         return AreaBounds(*EVERYTHING, guarded=False, widened=False)
+    area, variance, df, positives, negatives, resolution = estimate
     se, guarded = math.sqrt(variance) if variance > 0 else 0.0, estimate.is_guarded
     intervals = [logit_bounds(area, se, critical(level, df))] if estimate.is_known else []
-    intervals += [score_bounds(area, *classes, critical(level))] if guarded else []
+    intervals += [score_bounds(area, positives, negatives, critical(level))] if guarded else []
     lower, upper = min(low for low, _ in intervals), max(high for _, high in intervals)
     widened = resolution > COARSE * se
     if widened:
@@ -258,9 +222,9 @@ class AreaBoundColumns(NamedTuple):
 def many_area_bounds(table: Floats, level: float) -> AreaBoundColumns:
     """The `area_bounds` of many areas, side by side; table: [6, k], as `PlacementColumns` has it.
 
-    >>> estimate = 31 / 42, 0.022297808012094, 8.681519661
-    >>> bounds = many_area_bounds(np.array([[*estimate, 6, 7, 0.0]]).T, 0.95)
-    >>> bounds.lower.item() == area_bounds(*estimate, (6, 7), 0.95).lower
+    >>> estimate = AreaEstimate(31 / 42, 0.022297808012094, 8.681519661, 6, 7)
+    >>> bounds = many_area_bounds(np.array([estimate]).T, 0.95)
+    >>> bounds.lower.item() == area_bounds(estimate, 0.95).lower
     True
     """
     return _bound_columns(table.tobytes(), level)

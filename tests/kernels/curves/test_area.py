@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 import pytest
@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 from streammetrics.kernels.curves.area import (
     Pairs,
     area,
-    area_bounds,
     areas_and_ginis,
     gini,
-    gini_bounds,
     improvement,
     pairs,
 )
@@ -47,11 +45,12 @@ def test_every_small_sample_has_the_area_of_its_pairs() -> None:
         assert (found.wins, found.ties, found.all) == binary.pair_counts(rows)
         exact = binary.area(rows)
         if exact is None:
-            assert math.isnan(area(found)) and math.isnan(gini(found))
-            assert all(map(math.isnan, (*area_bounds(found), *gini_bounds(found))))
+            for bounded in (False, True):
+                figures = area(found, bounded=bounded), gini(found, bounded=bounded)
+                assert all(map(math.isnan, chain(*figures)))
         else:
-            assert area(found) == float(exact)
-            assert gini(found) == float(2 * exact - 1)
+            assert area(found, bounded=False) == (float(exact),) * 3
+            assert gini(found, bounded=False) == (float(2 * exact - 1),) * 3
 
 
 def test_bounds_are_the_areas_with_ties_lost_and_won() -> None:
@@ -59,10 +58,12 @@ def test_bounds_are_the_areas_with_ties_lost_and_won() -> None:
         wins, ties, every = binary.pair_counts(rows)
         if not every:
             continue
-        low, high = area_bounds(by_score(rows))
+        value, low, high = area(by_score(rows), bounded=True)
+        assert value == area(by_score(rows), bounded=False)[0]
         assert Fraction(low) <= Fraction(wins, every) < Fraction(math.nextafter(low, 2))
         assert Fraction(math.nextafter(high, -1)) < Fraction(wins + ties, every) <= Fraction(high)
-        low, high = gini_bounds(by_score(rows))
+        value, low, high = gini(by_score(rows), bounded=True)
+        assert value == gini(by_score(rows), bounded=False)[0]
         worst, best = Fraction(2 * wins, every) - 1, Fraction(2 * (wins + ties), every) - 1
         assert Fraction(low) <= worst < Fraction(math.nextafter(low, 2))
         assert Fraction(math.nextafter(high, -2)) < best <= Fraction(high)
@@ -74,8 +75,8 @@ def test_counts_of_any_size_are_exact() -> None:
         found = counted([3 * scale, scale, 2 * scale], [scale, 5 * scale, 7 * scale])
         assert found.wins == scale**2 * (5 * 3 + 7 * 4)
         assert found.ties == scale**2 * (3 + 5 + 14)
-        assert area(found) == area(counted([3, 1, 2], [1, 5, 7]))
-    assert math.isnan(area(counted([], [])))
+        assert area(found, bounded=True) == area(counted([3, 1, 2], [1, 5, 7]), bounded=True)
+    assert math.isnan(area(counted([], []), bounded=True)[0])
 
 
 HALF = Fraction(1, 2)
@@ -169,6 +170,6 @@ def test_areas_of_many_curves_are_those_of_each() -> None:
         )
         for table, found_area, found_gini in zip(tables, areas, ginis, strict=True):
             counts = pairs(table[0], table[1])
-            bounds = (area_bounds(counts), gini_bounds(counts)) if bounded else ((), ())
-            assert repr(found_area) == repr((area(counts), *bounds[0]))
-            assert repr(found_gini) == repr((gini(counts), *bounds[1]))
+            numbers = 1 + 2 * bounded
+            assert repr(found_area) == repr(area(counts, bounded=bounded)[:numbers])
+            assert repr(found_gini) == repr(gini(counts, bounded=bounded)[:numbers])

@@ -74,4 +74,4 @@ def test_placements_of_many_curves_are_those_of_each_and_large_ones_are_left_out
     together = placements_of_many(many_steps(*np.concatenate(curves, axis=1), edges))
     assert [placed is None for placed in together[-4:]] == [True, True, False, False]
     for (negatives, positives), placed in zip(curves, together, strict=True):
-        assert placed is None or placed == placements(negatives, positives).row
+        assert placed is None or placed == placements(negatives, positives)

@@ -37,10 +37,10 @@ def variance_of_mean(values: list[Fraction]) -> Fraction:
 
 
 def test_a_worked_example_with_ties() -> None:
-    found = placements(NEGATIVES, POSITIVES)
-    assert found.area == 31 / 42 == area(pairs(NEGATIVES, POSITIVES))
-    assert f"{found.spread.variance:.15f}" == "0.022297808012094"
-    assert found.resolution == 2 / 42 and round(found.spread.df, 9) == 8.681519661
+    found = placements(NEGATIVES, POSITIVES).estimate
+    assert found.area == 31 / 42 == area(pairs(NEGATIVES, POSITIVES), bounded=False)[0]
+    assert f"{found.variance:.15f}" == "0.022297808012094"
+    assert found.resolution == 2 / 42 and round(found.df, 9) == 8.681519661
 
 
 @given(
@@ -59,43 +59,42 @@ def test_it_is_the_definition(rows: list[tuple[int, int]]) -> None:
     of_p = [sum((won(p, n) for n in n_at), Fraction(0)) / len(n_at) for p in p_at]
     of_n = [sum((won(p, n) for p in p_at), Fraction(0)) / len(p_at) for n in n_at]
     a, b = variance_of_mean(of_p), variance_of_mean(of_n)
-    found = placements(*counts)
+    found = placements(*counts).estimate
     assert found.area == float(sum(of_p) / len(of_p)) == float(sum(of_n) / len(of_n))
-    assert found.spread.variance == float(a + b)
+    assert found.variance == float(a + b)
     if a + b:
         df = (a + b) ** 2 / (a * a / (len(p_at) - 1) + b * b / (len(n_at) - 1))
-        assert found.spread.df == float(df)
+        assert found.df == float(df)
     else:
-        assert math.isnan(found.spread.df)
+        assert math.isnan(found.df)
 
 
 def test_counts_past_int64_are_exact() -> None:
     billions = np.array([1, 2, 3, 4]) * 10**9
-    found = placements(billions[::-1], billions)
-    assert (found.area, found.resolution, found.half_wins) == (0.75, 0.1, 150 * 10**18)
-    assert f"{found.spread.variance:.18e}" == "1.100000000110000075e-11"
+    sums = placements(billions[::-1], billions)
+    found = sums.estimate
+    assert (found.area, found.resolution, sums.half_wins) == (0.75, 0.1, 150 * 10**18)
+    assert f"{found.variance:.18e}" == "1.100000000110000075e-11"
     counts = np.random.default_rng(1).integers(0, 2000, (2, 16_384))
     small, huge = placements(*counts), placements(*(counts * 10**9))
-    assert (huge.area, huge.ties) == (small.area, small.ties * 10**18)
-    assert huge.spread.variance == pytest.approx(
-        small.spread.variance / 10**9, rel=1e-6
+    assert (huge.estimate.area, huge.ties) == (small.estimate.area, small.ties * 10**18)
+    assert huge.estimate.variance == pytest.approx(
+        small.estimate.variance / 10**9, rel=1e-6
     )  # n - 1 is n, nearly
     # Units of weight beyond int64 in sum.
-    once, often = (placements(NEGATIVES * k, POSITIVES * k) for k in (1, 2**60))
+    once, often = (placements(NEGATIVES * k, POSITIVES * k).estimate for k in (1, 2**60))
     assert (often.area, often.resolution) == (once.area, once.resolution)
-    assert once.spread.variance / 2**60 * 0.8 < often.spread.variance < once.spread.variance / 2**60
+    assert once.variance / 2**60 * 0.8 < often.variance < once.variance / 2**60
 
 
 def test_rows_of_one_class_or_one_row_of_a_class() -> None:
     for negatives, positives in (([0, 0], [0, 0]), ([0, 3], [0, 0]), ([0, 0], [2, 1])):
-        found = placements(np.array(negatives), np.array(positives))
-        assert all(
-            map(math.isnan, (found.area, found.spread.variance, found.spread.df, found.resolution))
-        )
-    found = placements(np.array([3, 1]), np.array([0, 1]))
-    assert found.area == 0.875 and math.isnan(found.spread.variance) and math.isnan(found.spread.df)
-    found = placements(np.array([3, 0]), np.array([0, 3]))  # a perfect order
-    assert (found.area, found.spread.variance) == (1.0, 0.0) and math.isnan(found.spread.df)
+        found = placements(np.array(negatives), np.array(positives)).estimate
+        assert all(map(math.isnan, (found.area, found.variance, found.df, found.resolution)))
+    found = placements(np.array([3, 1]), np.array([0, 1])).estimate
+    assert found.area == 0.875 and math.isnan(found.variance) and math.isnan(found.df)
+    found = placements(np.array([3, 0]), np.array([0, 3])).estimate  # a perfect order
+    assert (found.area, found.variance) == (1.0, 0.0) and math.isnan(found.df)
 
 
 # -- the interval --------------------------------------------------------------------------------
@@ -103,16 +102,16 @@ def test_rows_of_one_class_or_one_row_of_a_class() -> None:
 
 def test_the_worked_example_is_guarded() -> None:
     alone = logit_bounds(WORKED[0], math.sqrt(WORKED[1]), critical(0.95, WORKED[2]))
-    assert area_bounds(*WORKED, (6, 7), 0.95) == (*alone, True, False)
+    assert area_bounds(AreaEstimate(*WORKED, 6, 7), 0.95) == (*alone, True, False)
 
 
 def test_the_guard_is_the_union_of_both() -> None:
     # Of three positives with the least variance, the score interval is the wider one.
-    found = area_bounds(0.98, 1e-6, 20.0, (3, 500), 0.95)
+    found = area_bounds(AreaEstimate(0.98, 1e-6, 20.0, 3, 500), 0.95)
     alone, score = logit_bounds(0.98, 1e-3, critical(0.95, 20.0)), score_bounds(0.98, 3, 500, Z)
     assert found[:2] == (min(alone[0], score[0]), max(alone[1], score[1])) == score
     # A variance that is wide on both sides holds the score interval.
-    wide = area_bounds(0.6, 1.0, 20.0, (10, 10), 0.95)
+    wide = area_bounds(AreaEstimate(0.6, 1.0, 20.0, 10, 10), 0.95)
     assert wide[:2] == logit_bounds(0.6, 1.0, critical(0.95, 20.0)) and wide.guarded
 
 
@@ -123,7 +122,7 @@ def test_the_guard_stands_where_lost_rows_are_fewer_than_ten() -> None:
         (0.25, (1000.0, 40.0), False),
         (0.25, (1000.0, 39.0), True),
     ):
-        found = area_bounds(given_area, 0.001, 50.0, classes, 0.95)
+        found = area_bounds(AreaEstimate(given_area, 0.001, 50.0, *classes), 0.95)
         assert found.guarded == guarded, (given_area, classes)
         if not guarded:
             assert found[:2] == logit_bounds(given_area, math.sqrt(0.001), critical(0.95, 50.0))
@@ -131,29 +130,31 @@ def test_the_guard_stands_where_lost_rows_are_fewer_than_ten() -> None:
 
 def test_without_a_variance_the_score_interval_is_all() -> None:
     for variance in (0.0, math.nan):
-        found = area_bounds(0.75, variance, math.nan, (1000, 1000), 0.95)
+        found = area_bounds(AreaEstimate(0.75, variance, math.nan, 1000, 1000), 0.95)
         assert found[:2] == score_bounds(0.75, 1000, 1000, Z) and found.guarded
     for edge in (0.0, 1.0):
-        lower, upper, guarded, _ = area_bounds(edge, 0.0, math.nan, (20, 30), 0.95)
+        estimate = AreaEstimate(edge, 0.0, math.nan, 20, 30)
+        lower, upper, guarded, _ = area_bounds(estimate, 0.95)
         assert guarded and 0 <= lower < upper <= 1 and edge in (lower, upper)
         assert 0.02 < upper - lower < 0.3
 
 
 def test_buckets_that_hide_more_than_a_quarter_of_an_error_widen_it() -> None:
-    se, plain = math.sqrt(0.001), area_bounds(0.75, 0.001, 50.0, (900, 900), 0.95)
+    se, exact = math.sqrt(0.001), AreaEstimate(0.75, 0.001, 50.0, 900, 900)
+    plain = area_bounds(exact, 0.95)
     for resolution, widened in ((0.25 * se, False), (0.2501 * se, True)):
-        found = area_bounds(0.75, 0.001, 50.0, (900, 900), 0.95, resolution=resolution)
+        found = area_bounds(exact._replace(resolution=resolution), 0.95)
         by = resolution if widened else 0.0
         assert found == (plain.lower - by, plain.upper + by, False, widened)
-    assert not area_bounds(0.75, 0.0, math.nan, (9, 9), 0.95).widened
-    assert area_bounds(0.9, 0.01, 9.0, (5, 5), 0.95, resolution=0.9)[:2] == (0.0, 1.0)
+    assert not area_bounds(AreaEstimate(0.75, 0.0, math.nan, 9, 9), 0.95).widened
+    assert area_bounds(AreaEstimate(0.9, 0.01, 9.0, 5, 5, 0.9), 0.95)[:2] == (0.0, 1.0)
 
 
 def test_without_a_class_nothing_is_known() -> None:
     for thin in ((math.nan, math.nan, math.nan), (0.5, 0.1, 3.0)):
         for classes in ((0, 3), (3, 0)):
-            assert area_bounds(*thin, classes, 0.95) == (*EVERYTHING, False, False)
-    assert area_bounds(math.nan, 0.1, 3.0, (3, 3), 0.95) == (*EVERYTHING, False, False)
+            assert area_bounds(AreaEstimate(*thin, *classes), 0.95) == (*EVERYTHING, False, False)
+    assert area_bounds(AreaEstimate(math.nan, 0.1, 3.0, 3, 3), 0.95) == (*EVERYTHING, False, False)
 
 
 @given(st.floats(0, 1), st.floats(1, 1e6), st.floats(1, 1e6))
@@ -195,7 +196,7 @@ def test_guards_of_many_areas_are_those_of_each() -> None:
 def test_intervals_of_many_areas_are_those_of_each() -> None:
     rng = np.random.default_rng(5)
     estimates = [
-        AreaEstimate(area, variance, df, (float(p), n), hidden)
+        AreaEstimate(area, variance, df, float(p), n, hidden)
         for area, variance, df, p, n, hidden in zip(
             [*rng.random(60), 0.0, 1.0, math.nan, 0.5, 0.5, 0.5],
             [*rng.random(60) / 300, 0.0, 0.1, math.nan, 0.1, 0.0, math.nan],
@@ -206,8 +207,8 @@ def test_intervals_of_many_areas_are_those_of_each() -> None:
             strict=True,
         )
     ]
-    table = np.array([(*x[:3], *x.classes, x.resolution) for x in estimates]).T
+    table = np.array(estimates).T
     together = zip(*(column.tolist() for column in many_area_bounds(table, 0.9)), strict=True)
     for estimate, bounds in zip(estimates, together, strict=True):
-        single = area_bounds(*estimate[:4], 0.9, resolution=estimate.resolution)
+        single = area_bounds(estimate, 0.9)
         assert equal(bounds, tuple(single)), estimate

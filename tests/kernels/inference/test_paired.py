@@ -72,10 +72,10 @@ SCORES = st.integers(-3, 3)
 def test_the_variance_of_two_areas_is_delongs_with_their_covariance(rows: list[Row]) -> None:
     found, labels = placed(rows), [label for label, _, _ in rows]
     if min(labels.count(0), labels.count(1)) < 2:
-        assert math.isnan(found.spread.variance)
+        assert math.isnan(found.estimate.variance)
         return
     difference, variance = delong(rows)
-    assert (found.area, found.spread.variance) == (float(difference), float(variance))
+    assert (found.estimate.area, found.estimate.variance) == (float(difference), float(variance))
 
 
 @pytest.mark.parametrize(("columns", "difference", "se"), KNOWN)
@@ -83,17 +83,17 @@ def test_the_areas_of_known_rows_have_their_known_error(
     columns: tuple[list[int], ...], difference: float, se: float
 ) -> None:
     found = placed(list(zip(*columns, strict=True)))
-    assert found.area == difference
-    assert math.sqrt(found.spread.variance) == pytest.approx(se, rel=1e-15)
+    assert found.estimate.area == difference
+    assert math.sqrt(found.estimate.variance) == pytest.approx(se, rel=1e-15)
 
 
 def test_a_model_beside_one_that_ties_all_rows_has_the_error_of_one_model() -> None:
     labels, a, _ = THIRTEEN
     by_score = np.zeros((2, 10), np.int64)
     np.add.at(by_score, (np.array(labels), np.array(a)), 1)
-    alone = placements(*by_score)
-    beside = placed([(y, s, 0) for y, s in zip(labels, a, strict=True)])
-    assert beside.spread == alone.spread
+    alone = placements(*by_score).estimate
+    beside = placed([(y, s, 0) for y, s in zip(labels, a, strict=True)]).estimate
+    assert (beside.variance, beside.df) == (alone.variance, alone.df)
     assert beside.area == pytest.approx(alone.area - 0.5, abs=1e-16)
 
 
@@ -101,7 +101,8 @@ def test_counts_far_above_the_root_of_an_int64_lose_no_digit() -> None:
     rows: list[Row] = [(0, 1, 2), (0, 3, 1), (1, 2, 2), (1, 4, 1)]
     found, times = placed(rows, 1 << 40), 1 << 40
     assert found.half_wins == placed(rows).half_wins * times * times
-    assert found.squares == tuple(square * times**3 for square in placed(rows).squares)
+    assert found.of_positives == placed(rows).of_positives * times**3
+    assert found.of_negatives == placed(rows).of_negatives * times**3
 
 
 def test_differences_of_rows_have_the_error_of_a_paired_t_test() -> None:

@@ -32,7 +32,7 @@ def plainly(buckets: Buckets) -> Placements:
         of_negatives += n * v * v
         ties += n * p
         n_below, p_below = n_below + n, p_below + p
-    return Placements(total, n_below, half_wins, (of_positives, of_negatives), ties)
+    return Placements(total, n_below, half_wins, of_positives, of_negatives, ties)
 
 
 def of_buckets(buckets: Buckets) -> Placements:
