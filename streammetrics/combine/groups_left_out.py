@@ -12,6 +12,7 @@ from streammetrics.combine.clustered import leave_one_out, summed
 from streammetrics.combine.coarse_form import CollapsedGroups, states_of
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded, ByValue
+from streammetrics.core.totals import totals_apart
 from streammetrics.kernels.inference.variances import jackknife_variance
 from streammetrics.present.views import ViewText, view_of
 from streammetrics.results.has_intervals import HasIntervals
@@ -97,9 +98,10 @@ class GroupsLeftOut(ByValue):
             return self.value._without_group(together, without, self.groups.ranks)
         return rest
 
-    @property
+    @cached_property
     def _states(self) -> Accumulator:
-        return states_of(self.groups)
+        """The groups, or sums in place of their lists: then no list is ranked for each group."""
+        return totals_apart(states_of(self.groups))
 
 
 @dataclass(frozen=True, eq=False)
