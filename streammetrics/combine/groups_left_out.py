@@ -12,6 +12,7 @@ from streammetrics.combine.clustered import leave_one_out, summed
 from streammetrics.combine.coarse_form import CollapsedGroups, states_of
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded, ByValue
+from streammetrics.core.totals import totals_apart
 from streammetrics.kernels.inference.variances import jackknife_variance
 from streammetrics.present.views import ViewText, view_of
 from streammetrics.results.has_intervals import HasIntervals
@@ -41,12 +42,12 @@ class GroupsLeftOut(ByValue):
     @cached_property
     def together(self) -> object:
         """The result of all groups."""
-        return summed(states_of(self.groups)).compute()
+        return summed(self._states).compute()
 
     @cached_property
     def without_each(self) -> tuple[object | None, ...]:
         """The result without each group."""
-        return leave_one_out(states_of(self.groups), self.weights)
+        return leave_one_out(self._states, self.weights)
 
     @cached_property
     def points(self) -> object:
@@ -96,6 +97,11 @@ class GroupsLeftOut(ByValue):
             together, without = cast("HasIntervals", self.together), cast("HasIntervals", rest)
             return self.value._without_group(together, without, self.groups.ranks)
         return rest
+
+    @cached_property
+    def _states(self) -> Accumulator:
+        """The groups, or sums in place of their lists: then no list is ranked for each group."""
+        return totals_apart(states_of(self.groups))
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,25 @@ def totals_of(metric: Accumulator) -> Accumulator:
     return metric._totals() if isinstance(metric, HasTotals) else metric
 
 
+@runtime_checkable
+class HasTotalsApart(Protocol):
+    """A metric that tells lists apart."""
+
+    def _totals_apart(self) -> Accumulator | None:
+        """The totals of each of its states, whose sums have the results of sums of the states, to
+        the last bit; None if a list is in several states, so that they do not."""
+
+
+def totals_apart(states: Accumulator) -> Accumulator:
+    """The totals of several states, from which sums of them have their results; the states
+    themselves where there are none."""
+    totals = states._totals_apart() if isinstance(states, HasTotalsApart) else None
+    if totals is None:
+        return states
+    totals.__dict__["_total_count"] = states._total_count
+    return totals
+
+
 def unlimited(metric: Accumulator) -> SettingsError:
     """The error for sealing a metric with `max_rows`, which parts of a whole may not reach."""
     return SettingsError(

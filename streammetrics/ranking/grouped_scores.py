@@ -49,7 +49,7 @@ from streammetrics.ranking.graded_rows import (
     refuse_doubles,
     refuse_high_grades,
 )
-from streammetrics.ranking.held_lists import LONGEST, SUBTOPICS_A_ROW, HeldLists
+from streammetrics.ranking.held_lists import LONGEST, SUBTOPICS_A_ROW, HeldLists, are_apart
 from streammetrics.ranking.list_values import (
     CubesColumn,
     EmptySetting,
@@ -349,19 +349,48 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
 
     def _counted(self, held_lists: HeldLists, indices: NDArray[np.intp]) -> ListCounts:
         """The counts of the lists at these indices."""
-        measures = measures_of(self.measures)
-        moments, n_kept, empty = MomentsColumn.from_measures(measures), 0, 0
-        rule = str(self.settings()["empty"])
+        moments = MomentsColumn.from_measures(measures_of(self.measures))
         cubes = CubesColumn.from_moments(moments)
+        is_empty = self._add_values(held_lists, indices, moments, cubes)
+        empty = int(np.count_nonzero(is_empty))
+        conflicting = len(held_lists.groups) - len(held_lists.at)
+        n_kept = len(is_empty) - empty
+        return ListCounts(moments, cubes, n_kept, empty, self.bag.total, conflicting)
+
+    def _add_values(
+        self,
+        held_lists: HeldLists,
+        indices: NDArray[np.intp],
+        moments: MomentsColumn,
+        cubes: CubesColumn,
+        slots: Slots | None = None,
+    ) -> NDArray[np.bool_]:
+        """Add the values of the lists at these indices to the states at `slots`, or all to state 0;
+        whether each of them is empty."""
+        measures, rule = measures_of(self.measures), str(self.settings()["empty"])
+        empty, first = [np.empty(0, np.bool_)], 0
         for lists in held_lists.pieces(indices):
             for _, is_empty, values in measured(lists, measures, self.ties, rule):
-                n_empty = int(np.count_nonzero(is_empty))
-                n_kept, empty = n_kept + len(is_empty) - n_empty, empty + n_empty
+                last = first + len(is_empty)
+                list_slots = None if slots is None else slots[first:last]
                 for j, column in enumerate(values):
-                    moments.add(j, column)
-                    cubes.add(j, column)
-        conflicting = len(held_lists.groups) - len(held_lists.at)
-        return ListCounts(moments, cubes, n_kept, empty, self.bag.total, conflicting)
+                    moments.add(j, column, list_slots)
+                    cubes.add(j, column, list_slots)
+                empty.append(is_empty)
+                first = last
+        return np.concatenate(empty)
+
+    def _totals_apart(self) -> Accumulator | None:
+        self._flush()
+        rows = sum(self.bag.totals.tolist())
+        if self._reads_subtopics or (self.max_rows is not None and rows > self.max_rows):
+            return None
+        held_lists = self._held_lists()
+        if not are_apart(held_lists.groups, self.items.groups()):
+            return None
+        totals = ListTotals(self.empty())._empty(self._width)
+        totals.count_apart(self, held_lists)
+        return totals
 
     def _totals(self) -> Accumulator:
         if self.max_rows is not None:
@@ -409,6 +438,20 @@ class ListTotals(WithoutRows, schema="grouped-scores-totals/2"):
             self.longest.add(np.array([longest], np.int64))
         self.moments.merge(moments, SLOT_0)
         self.cubes.merge(cubes, SLOT_0)
+
+    def count_apart(self, metric: GroupedScores, held_lists: HeldLists) -> None:
+        """Add the complete lists of each state of a metric, which are apart."""
+        slots, sizes = held_lists.groups.slots, held_lists.sizes
+        indices = np.flatnonzero(sizes <= LONGEST)
+        list_slots = slots[indices]
+        is_empty = metric._add_values(held_lists, indices, self.moments, self.cubes, list_slots)
+        self.longest.add(sizes, slots)
+        kept, empty = (
+            np.bincount(list_slots[chosen], minlength=self._width).tolist()
+            for chosen in (~is_empty, is_empty)
+        )
+        for slot, numbers in enumerate(zip(kept, empty, metric.bag.totals.tolist(), strict=True)):
+            add_whole(self.sums, numbers, slot)
 
     def _counted_rows(self) -> NDArray[np.int64]:
         numbers = [self.sums.finite_fractions(slot) for slot in range(self._width)]

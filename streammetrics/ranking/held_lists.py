@@ -55,6 +55,15 @@ class HeldLists:
         return replace(lists, subtopics=subtopics)
 
 
+def are_apart(groups: Groups, item_groups: Groups) -> bool:
+    """Whether each list is in one state alone, with all of its items and none of them twice: then
+    it stays as it is, whichever of these states are added up."""
+    parts = groups.indices, item_groups.indices
+    return all(len(np.unique(indices)) == len(indices) for indices in parts) and not len(
+        item_groups.repeated()
+    )
+
+
 def conflicts(bag: BagColumn, groups: Groups, items: BagColumn) -> NDArray[np.bool_]:
     """Whether each list of a bag has an item twice, by the bag of (list, item); [g]."""
     item_groups = items.groups()

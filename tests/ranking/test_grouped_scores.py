@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from streammetrics import (
     AP,
@@ -28,7 +30,9 @@ from streammetrics import (
     StateError,
     load,
 )
+from streammetrics.combine.clustered import leave_one_out
 from streammetrics.core.codec import STATE_MAGIC, frame, unframe
+from streammetrics.core.totals import totals_apart
 from streammetrics.ranking import grouped_scores, held_lists
 
 MEASURES = (NDCG @ 3, MRR, HR(rel=2) @ 2, P @ 3, AP, ERR(max_grade=15), Bpref, RPrec, PooledHR @ 2)
@@ -232,6 +236,68 @@ def test_the_list_that_leaves_is_the_one_with_the_double(ids: str) -> None:
     metric.update([0, 0, 1], [0.9, 0.5, 0.4], groups=[sound] * 3, items=[1, 2, 3])
     result = metric.compute()
     assert (result["MRR"], result.conflicting) == (5 / 12, 1)
+
+
+ROW = st.tuples(
+    st.integers(0, 5),  # the list
+    st.sampled_from([-math.inf, -1.0, 0.25, 0.25 + 2**-40, 0.5, 0.5, math.inf]),
+    st.sampled_from([0, 0, 1, 2, 5]),
+    st.integers(0, 9),  # the item
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(ROW, max_size=24),
+    st.lists(st.integers(0, 3), min_size=6, max_size=6),
+    st.lists(st.integers(-40, 23), max_size=2),
+    st.sampled_from([None, 9, 100]),
+    st.sampled_from(["skip", "zero"]),
+    st.booleans(),
+    st.sampled_from([1, 4, 1 << 22]),
+)
+def test_totals_of_lists_that_are_apart_have_the_results_of_all_sums(
+    rows: list[tuple[int, float, int, int]],
+    homes: list[int],
+    strays: list[int],
+    max_rows: int | None,
+    empty: str,
+    has_items: bool,
+    longest: int,
+) -> None:
+    """A list has a home, but for stray rows; lists in two states, lists with an item twice and
+    states that may pass `max_rows` have no totals."""
+    slots = np.array([homes[row[0]] for row in rows], np.intp)
+    for i in strays:
+        if 0 <= i < len(rows):
+            slots[i] = 3 - slots[i]
+    owners, scores, labels, items = map(np.array, zip(*rows, strict=True)) if rows else [[]] * 4
+    states = GroupedScores(
+        [NDCG @ 3, MRR, HR(rel=2) @ 2, PooledHR @ 2],
+        empty=empty,
+        duplicates="conflict",
+        max_rows=max_rows,
+    )._empty(4)
+    columns = {"items": items} if has_items else {}
+    states._feed(states.check(labels, scores, groups=owners, **columns), slots)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grouped_scores, "LONGEST", longest)
+        totals = totals_apart(states)
+        spread = len({*zip(owners, slots, strict=True)}) > len({*owners})
+        doubled = has_items and len({(row[0], row[3]) for row in rows}) < len(rows)
+        over = max_rows is not None and len(rows) > max_rows
+        assert (totals is states) == (spread or doubled or over)
+        left_out = (leave_one_out(state, [1] * 4) for state in (states, totals))
+        for without, result in zip(*left_out, strict=True):
+            assert without == result and without.conflicting == result.conflicting
+            for name in without.means:
+                assert repr(without.interval(name)) == repr(result.interval(name))
+
+
+def test_lists_of_subtopics_have_no_totals_of_each_state() -> None:
+    states = GroupedScores("StRecall@2")
+    states.update([1, 0], [0.5, 0.4], groups=[1, 1], subtopics=[[3], []])
+    assert totals_apart(states) is states
 
 
 def test_items_that_no_double_tells_apart_are_two_items() -> None:

@@ -243,8 +243,8 @@ class NamedSums(Part[NamedSumsColumn]):
 _DIGITS: Final = 53  # binary digits of a float64
 
 
-def add_whole(sums: ExactSumsColumn, values: Sequence[int]) -> None:
-    """Add integers of at least 0 and below 2**1024, one for each cell, to state 0."""
+def add_whole(sums: ExactSumsColumn, values: Sequence[int], slot: int = 0) -> None:
+    """Add integers of at least 0 and below 2**1024, one for each cell, to one state."""
     floats: list[float] = []
     cells: list[int] = []
     for cell, value in enumerate(values):
@@ -253,7 +253,8 @@ def add_whole(sums: ExactSumsColumn, values: Sequence[int]) -> None:
             floats.append(ldexp(value >> shift & (1 << _DIGITS) - 1, shift))
             cells.append(cell)
             shift += _DIGITS
-    sums.add(np.array(floats, np.float64), np.array(cells, np.intp))
+    slots = np.full(len(cells), slot, np.intp)
+    sums.add(np.array(floats, np.float64), np.array(cells, np.intp), slots)
 
 
 def require_whole(sums: ExactSumsColumn) -> None:
