@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.errors import StateError, shown
+from streammetrics.core.rows import greatest
 
 STATE_MAGIC: Final = b"SMST"
 FILE_MAGIC: Final = b"SMFI"
@@ -255,8 +256,7 @@ class Reader:
         if not n:
             raise _unfit(0, width)
         values = np.frombuffer(self.data, kind, n, position)
-        top: int = values.item(values.argmax())
-        if not least <= top < 1 << 63:
+        if not least <= (top := greatest(values)) < 1 << 63:
             raise _unfit(top, width)
         return values, top
 

@@ -172,6 +172,13 @@ def first_at_least(
 
 
 _MOST: Final = (1 << 63) - 1
+_MANY: Final = 1 << 16
+
+
+def greatest(values: NDArray[np.integer]) -> int:
+    """The greatest of some integers: of few in half the time of `max`. Of those in the bytes of a
+    state, which are read-only, `argmax` would copy all."""
+    return int(values.max()) if len(values) > _MANY else values.item(values.argmax())
 
 
 def exact_total(counts: NDArray[np.integer]) -> int:
@@ -179,7 +186,7 @@ def exact_total(counts: NDArray[np.integer]) -> int:
     n = len(counts)
     if not n:
         return 0
-    if counts.item(counts.argmax()) <= _MOST // n:
+    if greatest(counts) <= _MOST // n:
         return int(np.add.reduce(counts))
     # The sums of the 32-bit parts cannot overflow.
     return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())

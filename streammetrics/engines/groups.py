@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from streammetrics.core.buffer import NARROW
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.ids.keys import dictionary_column, encode_key, tuples_of
+from streammetrics.core.ids.found_keys import NOT_FOUND, FoundKeys
+from streammetrics.core.ids.keys import (
+    MAX_KEY_BYTES,
+    dictionary_column,
+    encode_key,
+    most_bytes_of,
+    tuples_of,
+)
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
-from streammetrics.core.rows import DictionaryColumn, Scalar
+from streammetrics.core.rows import DictionaryColumn, Key, Scalar
 from streammetrics.core.tables.arrow_values import encoded_values, numbers
 
 if TYPE_CHECKING:
@@ -58,6 +67,58 @@ def group_types(schema: pa.Schema, by: Sequence[str]) -> list[pa.Field]:
 def grouped(batch: pa.RecordBatch, by: Sequence[str]) -> DictionaryColumn:
     """The group of each row, as tuples of values; bools are 0 and 1 here."""
     return tuples_of([_keys_of(batch.column(name)) for name in by], batch.num_rows)
+
+
+class TextGroups:
+    """The groups that one column of texts has had, and the slot of each in the map of a state.
+
+    Arrow looks up the texts of a batch, so Python makes objects of the new ones alone. Batches in
+    which that costs more than `grouped` are left to it.
+    """
+
+    def __init__(self) -> None:
+        self.texts: pa.Array | None = None
+        self.keys: tuple[Group, ...] = ()
+        self.slots = np.empty(0, np.intp)
+
+    def column(
+        self, texts: pa.Array, kept: NDArray[np.intp] | None, index: Mapping[Key, int]
+    ) -> FoundKeys | None:
+        """The group of each row, looked up in `index`, the map of the state; None if `grouped` must
+        read them. kept: the rows to take; None for all."""
+        import pyarrow.compute as pc
+        import pyarrow.types as kinds
+
+        n = len(texts) if kept is None else len(kept)
+        is_text = kinds.is_string(texts.type) or kinds.is_large_string(texts.type)
+        if not is_text or n < NARROW or len(self.keys) > 2 * n:
+            return None
+        known = texts.slice(0, 0) if self.texts is None else self.texts
+        if known.type != texts.type:
+            return None
+        places = pc.index_in(texts, value_set=known)
+        if places.null_count:
+            if not self._add(texts.filter(places.is_null()).unique()):
+                return None
+            places = pc.index_in(texts, value_set=self.texts)
+        new = np.flatnonzero(self.slots == NOT_FOUND)
+        keys = map(self.keys.__getitem__, new.tolist())
+        self.slots[new] = [index.get(key, NOT_FOUND) for key in keys]
+        codes = numbers(places).astype(np.intp)
+        codes = codes if kept is None else codes[kept]
+        return FoundKeys(codes, self.keys, index, self.slots[codes])
+
+    def _add(self, texts: pa.Array) -> bool:
+        """Add groups; False if one of them may be no key."""
+        import pyarrow as pa
+
+        keys = [(text,) for text in texts.to_pylist()]
+        if most_bytes_of(keys, {tuple}) >= MAX_KEY_BYTES:
+            return False
+        self.texts = texts if self.texts is None else pa.concat_arrays([self.texts, texts])
+        self.keys = (*self.keys, *keys)
+        self.slots = np.append(self.slots, np.full(len(keys), NOT_FOUND))
+        return True
 
 
 def _keys_of(column: pa.Array) -> DictionaryColumn:

@@ -8,6 +8,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streammetrics.combine import PerKey
 from streammetrics.combine.per_key import require_as_many
@@ -25,6 +26,7 @@ from streammetrics.engines.groups import (
     BUCKET,
     STATE,
     Group,
+    TextGroups,
     columns_of,
     group_types,
     grouped,
@@ -209,6 +211,7 @@ class StatesOfGroups:
         self.spec, self.by, self.request = spec, by, request
         self.per_key = PerKey(spec, max_keys=_ALL_GROUPS)
         self.whole: Accumulator | None = None  # of all rows, where no column tells groups apart
+        self.texts = TextGroups()  # of the only column
 
     def update(self, batch: pa.RecordBatch) -> None:
         """Count the rows of a batch, all or none."""
@@ -228,10 +231,18 @@ class StatesOfGroups:
             self.whole = self.per_key.metric.empty() if self.whole is None else self.whole
             self.whole.update_checked(rows)
             return
-        groups = dictionary_column(grouped(batch, self.by), "by")
-        if kept is not None:
-            groups = DictionaryColumn(groups.codes[kept], groups.values)
+        groups = self._groups_of(batch, kept)
         self.per_key._update(Batch(rows.n, {"keys": groups, "rows": rows}, rows.total))
+
+    def _groups_of(self, batch: pa.RecordBatch, kept: NDArray[np.intp] | None) -> DictionaryColumn:
+        """The group of each of these rows."""
+        if len(self.by) == 1 and self.by[0] in batch.schema.names:
+            index = self.per_key.states.index[0]
+            column = self.texts.column(batch.column(self.by[0]), kept, index)
+            if column is not None:
+                return column
+        groups = dictionary_column(grouped(batch, self.by), "by")
+        return groups if kept is None else DictionaryColumn(groups.codes[kept], groups.values)
 
     def groups(self) -> list[Group]:
         """The groups, in the order of their keys."""

@@ -6,8 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streammetrics import InputError, SettingsError
+from streammetrics import InputError, Ratio, SettingsError
+from streammetrics.core.buffer import NARROW
+from streammetrics.core.tables import TableRequest
+from streammetrics.engines import states_by_group
 from streammetrics.engines.groups import user_buckets
+from streammetrics.engines.partial import StatesOfGroups
 
 
 def test_buckets_are_even_and_do_not_depend_on_the_type_of_the_integers() -> None:
@@ -51,3 +55,49 @@ def test_what_is_no_number_of_buckets_is_refused() -> None:
 
 GOLDEN_INTEGERS = [433170, 948837, 341820, 1014005]
 GOLDEN_STRINGS = [239270, 1008437, 257340]
+
+
+def _hostile_texts(kind: pa.DataType) -> list[pa.RecordBatch]:
+    """Batches in which groups are new, known, null, empty, in a slice, or of another type."""
+    rng = np.random.default_rng(5)
+    names = ["", "null", "é\u2028", "x" * 300, None, *(f"item-{i}" for i in range(9_000))]
+    batches = []
+    for most in (3, 9_005, 6, 9_005):
+        texts = [names[i] for i in rng.integers(0, most, 2 * NARROW)]
+        clicks = pa.array(rng.integers(0, 5, len(texts)))
+        batch = pa.record_batch({"group": pa.array(texts, kind), "clicks": clicks})
+        batches.append(batch.slice(130, 2 * NARROW - 900))
+    other = pa.large_string() if kind == pa.string() else pa.string()
+    last = batches[1]
+    column = last["group"].cast(other)
+    return [*batches, pa.record_batch({"group": column, "clicks": last["clicks"]}), batches[3]]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize("where", [None, "clicks != 2"])
+def test_large_batches_have_the_groups_of_small_ones(kind: pa.DataType, where: str | None) -> None:
+    batches = _hostile_texts(kind)
+    small = [batch.slice(i, 999) for batch in batches for i in range(0, batch.num_rows, 999)]
+    columns = {"numerators": "clicks"}
+    large, expected = (
+        [*states_by_group(pieces, Ratio(), ["group"], columns=columns, where=where)]
+        for pieces in (batches, small)
+    )
+    assert len(large) > 8_900
+    assert [group for group, _ in large] == [group for group, _ in expected]
+    assert all(a == b for (_, a), (_, b) in zip(large, expected, strict=True))
+
+
+def test_a_long_text_of_a_large_batch_is_refused_and_counts_nothing() -> None:
+    states = StatesOfGroups(
+        Ratio(), ["group"], TableRequest({}, "partial", {"numerators": "clicks"}, None)
+    )
+    first, second = _hostile_texts(pa.string())[:2]
+    states.update(first)
+    before = states.per_key.digest()
+    texts = pa.array([*second["group"].to_pylist()[:-1], "x" * 5_000])
+    with pytest.raises(InputError, match="of at most 4096 bytes"):
+        states.update(pa.record_batch({"group": texts, "clicks": second["clicks"]}))
+    assert states.per_key.digest() == before
+    states.update(second)
+    assert len(states.groups()) > 7_000

@@ -7,9 +7,9 @@ the count of each label. Groups are sorted by their ids, never by their indices 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Final
 
 import numpy as np
@@ -274,14 +274,11 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
     k = int(sizes.sum())
     # All arrays stay as narrow as the bytes are: wider ones of many rows are new pages of memory.
     codes = data.words(k) if bits_of(values) == 64 else data.narrow(k)[0]
-    if not are_codes(codes, values):
+    if not all(are_codes(codes[i : i + _CHUNK], values) for i in range(0, k, _CHUNK)):
         raise damaged("a value that is not a number")
     if values != rule.values and values == "float64" and _narrowest(codes).dtype == np.uint32:
         raise damaged("values as float64 that all are float32")
-    ends = np.cumsum(sizes)
-    starts = np.zeros(k + 1, np.bool_)
-    starts[ends - sizes] = True
-    if not bool((starts[1:k] | (codes[1:] > codes[:-1])).all()):
+    if not _ascend(codes, np.cumsum(sizes)):
         raise damaged("values out of order")
     counts, most, total = list[Words](), 0, 0
     for _ in range(rule.labels):
@@ -291,17 +288,15 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
             raise damaged("counts of 2**63 rows or more")
         most += top
         counts.append(label_counts)
-    rows = np.zeros(k, np.min_scalar_type(most))
-    for label_counts in counts:
-        rows += label_counts
     if exact_total(totals) >= 1 << 63:
         raise damaged("counts of 2**63 rows or more")
-    if k and not rows.min():
+    kind = np.min_scalar_type(most)
+    if not all(rows.min() for rows in _rows(counts, kind)):
         raise damaged("a value without rows")
     units = np.zeros(width, np.int64)
     np.add.at(units, slots, sizes)
     if total != k:  # some value has several rows
-        units = _sums_of_runs(rows, units)
+        units = _sums_of_runs(_rows(counts, kind), units)
     over = np.zeros(width, np.bool_) if rule.max_rows is None else totals > rule.max_rows
     n_rows = np.where(over, 0, totals)
     if not bool((units == n_rows).all()):
@@ -315,13 +310,34 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
     return Table(totals, slots, sizes, narrow, counts, ids, groups, units)
 
 
-def _sums_of_runs(values: Words, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The sum of each run of values, of these sizes; [r]. At once they would all become int64."""
+def _ascend(codes: Codes, ends: NDArray[np.int64]) -> bool:
+    """Whether the codes of each group, up to its end, ascend."""
+    for i in range(1, len(codes), _CHUNK):
+        chunk = codes[i - 1 : i + _CHUNK]
+        above = chunk[1:] > chunk[:-1]
+        first, last = np.searchsorted(ends, [i, i + len(above)])
+        above[ends[first:last] - i] = True  # where the next group begins
+        if not above.all():
+            return False
+    return True
+
+
+def _rows(counts: Sequence[Words], kind: np.dtype[np.generic]) -> Iterator[Words]:
+    """The rows of all labels of each entry, in pieces. kind: a type that holds them."""
+    for i in range(0, len(counts[0]), _CHUNK):
+        rows: Words = counts[0][i : i + _CHUNK].astype(kind)
+        for of_label in counts[1:]:
+            rows += of_label[i : i + _CHUNK]
+        yield rows
+
+
+def _sums_of_runs(pieces: Iterable[Words], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sum of each run of values, of these sizes; [r]. pieces: the values, each piece but the
+    last of `_CHUNK`."""
     sums, used = np.zeros(len(sizes), np.int64), np.flatnonzero(sizes)
     ends = np.cumsum(sizes[used])
     starts = ends - sizes[used]
-    for i in range(0, len(values), _CHUNK):
-        chunk = values[i : i + _CHUNK]
+    for i, chunk in zip(count(0, _CHUNK), pieces, strict=False):
         first, last = np.searchsorted(ends, [i, i + len(chunk) - 1], "right")
         runs = slice(int(first), int(last) + 1)
         begins = np.maximum(starts[runs] - i, 0)

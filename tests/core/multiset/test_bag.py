@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from streammetrics.core.multiset import bag_table
 from streammetrics.core.multiset.bag import BagColumn
 from streammetrics.core.multiset.bag_keys import _entries
 from streammetrics.core.multiset.bag_layout import Rule, layout_for
-from streammetrics.core.multiset.bag_table import _sums, _sums_of_runs
+from streammetrics.core.multiset.bag_table import _ascend, _rows, _sums, _sums_of_runs
 from streammetrics.core.parts.score_bits import integers_of, scores_of
 from tests.core.multiset.bags import (
     RULES,
@@ -206,6 +207,32 @@ def test_sums_of_runs_are_those_of_each_run_wherever_chunks_end(
     rng = np.random.default_rng(0)
     for _ in range(30):
         sizes = rng.integers(0, 6, 7)
-        values = rng.integers(1, 256, sizes.sum()).astype(np.uint8)
-        runs = np.split(values.astype(np.int64), np.cumsum(sizes)[:-1])
-        assert _sums_of_runs(values, sizes).tolist() == [int(run.sum()) for run in runs]
+        counts = [rng.integers(1, 256, sizes.sum()).astype(np.uint8) for _ in range(3)]
+        values = np.sum(counts, axis=0, dtype=np.int64)
+        runs = np.split(values, np.cumsum(sizes)[:-1])
+        sums = _sums_of_runs(_rows(counts, np.dtype(np.uint16)), sizes)
+        assert sums.tolist() == [int(run.sum()) for run in runs]
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 8])
+def test_codes_ascend_within_groups_wherever_chunks_end(
+    chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bag_table, "_CHUNK", chunk)
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        ends = np.cumsum(rng.integers(0, 5, rng.integers(1, 6)))
+        codes = np.concatenate(
+            [
+                np.sort(group)
+                for group in np.split(
+                    rng.integers(0, 1 << 32, ends[-1]).astype(np.uint32), ends[:-1]
+                )
+            ]
+        )
+        if len(codes) and rng.random() < 0.7:  # one is as great as another, or any
+            position, other = rng.integers(0, len(codes), 2)
+            codes[position] = codes[other] if rng.random() < 0.5 else 7
+        groups = [group.tolist() for group in np.split(codes, ends[:-1])]
+        ascend = all(a < b for group in groups for a, b in pairwise(group))
+        assert _ascend(codes, ends) == ascend
