@@ -96,11 +96,14 @@ class KeyedStates:
         self._windows = panel.states_by_window.empty()
         self._expired = panel.states_by_key.empty()
         self._states: _States | None = None  # by keying, until events are added
+        self._expired_nbytes: int | None = None  # of the state below the floor, until it changes
 
     @property
     def nbytes(self) -> int:
         """Approximate memory of the states in bytes."""
-        return self._windows.nbytes + self._expired.nbytes
+        if self._expired_nbytes is None:
+            self._expired_nbytes = self._expired.nbytes
+        return self._windows.nbytes + self._expired_nbytes
 
     def checked(
         self,
@@ -136,7 +139,7 @@ class KeyedStates:
 
     def join(self, windows: bytes, expired: bytes | None) -> None:
         """Merge the output of `bare` for other events. Raises StateError or SettingsError."""
-        self._states = None
+        self._states = self._expired_nbytes = None
         self._windows.merge(Windows.from_bytes(windows))
         if expired is not None:
             self._expired.merge(PerKey.from_bytes(expired))
@@ -156,6 +159,8 @@ class KeyedStates:
 
     def _add(self, states: PerKey | Windows, rows: Batch) -> None:
         self._states = None
+        if states is self._expired:
+            self._expired_nbytes = None
         states.update_checked(rows)
 
     def _split(self) -> _States:

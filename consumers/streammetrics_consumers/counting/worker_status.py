@@ -91,6 +91,7 @@ class StatusRecorder:
         self._monotonic, self._send = monotonic, send
         self._sent_s = self._asked_s = now_s
         self._is_connected = True
+        self._remote: tuple[Source, Remote | None] | None = None  # the source of the last poll
         self._lock = Lock()
 
     def snapshot(self) -> WorkerStatus:
@@ -116,6 +117,9 @@ class StatusRecorder:
     def polled(self, source: Source, chunks: Sequence[Chunk]) -> None:
         """A poll has returned these chunks."""
         now_s = self._monotonic()
+        if self._remote is None or self._remote[0] is not source:  # asking costs microseconds
+            self._remote = source, source if isinstance(source, Remote) else None
+        remote = self._remote[1]
         with self._lock:
             for chunk in chunks:
                 self._status.read_bytes += chunk.nbytes
@@ -125,16 +129,16 @@ class StatusRecorder:
                     if chunk.timestamps_ms and chunk.timestamps_ms[-1] is not None:
                         partition_status.record_ms = chunk.timestamps_ms[-1]
             self._status.polled_s = now_s
-            if chunks or not isinstance(source, Remote):
+            if chunks or remote is None:
                 self._status.fetched_s = self._asked_s = now_s
-            if not isinstance(source, Remote):
+            if remote is None:
                 # A local source reports at once that there is no more.
                 for partition_status in self._partitions.values():
                     partition_status.end = None if chunks else partition_status.position
         if now_s - self._sent_s >= SEND_S:
             self._sent_s = now_s
-            if isinstance(source, Remote):
-                self._ask(source, now_s)
+            if remote is not None:
+                self._ask(remote, now_s)
             if self._send is not None:
                 self._send(self._encoded())
 

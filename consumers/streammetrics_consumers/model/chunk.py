@@ -141,9 +141,13 @@ class Chunk:
     @property
     def nbytes(self) -> int:
         """Bytes of the records as read: of the values, or of the columns that hold them."""
-        if isinstance(self.values, HasBytes):
-            return self.values.nbytes
-        return sum(map(len, filter(None, self.values)))
+        values = self.values
+        if not isinstance(values, list) and isinstance(values, HasBytes):
+            return values.nbytes
+        try:
+            return sum(map(len, values))
+        except TypeError:  # None has no length
+            return sum(map(len, filter(None, values)))
 
     def part(self, first: int, last: int, start: int, end: int) -> Chunk:
         """The records `first` to `last` (not included) as a chunk from `start` to `end`."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from operator import add, attrgetter
 from typing import Final, NamedTuple
 
 from streammetrics_consumers.model.generation import Generation, PaneSize, StateShard
@@ -43,8 +44,10 @@ class Counters:
     repeated: int = 0
 
     def __add__(self, other: Counters) -> Counters:
-        counts, added = (astuple(counters) for counters in (self, other))
-        return Counters(*(a + b for a, b in zip(counts, added, strict=True)))
+        return Counters(*map(add, _counts(self), _counts(other)))
+
+
+_counts = attrgetter(*Counters.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)

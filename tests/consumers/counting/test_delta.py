@@ -163,6 +163,19 @@ def test_memory_is_counted() -> None:
     assert large.nbytes > small.nbytes + 50 * 4096
 
 
+def test_memory_below_the_floor_is_measured_again_when_it_grows() -> None:
+    delta, decoder = Delta(SMALL, LOG, 0, floor_ms=DAY + HOUR_MS), Decoder(SMALL)
+    sizes = []
+    for start, values in enumerate([[at(7300)], [at(0)], [at(1)], [at(7301)]]):
+        delta.add(decoder.decode(chunk(values, start=start)))
+        measured = delta.states.nbytes
+        for keyed in delta.states.keyed:
+            keyed._expired_nbytes = None
+        assert delta.states.nbytes == measured
+        sizes.append(measured)
+    assert sizes[1] > sizes[0]
+
+
 EVENTS = st.lists(
     st.builds(
         at,

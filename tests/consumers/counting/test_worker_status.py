@@ -114,6 +114,23 @@ def test_a_source_that_is_here_ends_where_it_has_no_more() -> None:
     assert partition_status.end == partition_status.position == 2
 
 
+def test_a_message_without_a_value_has_no_bytes() -> None:
+    watch = StatusRecorder(lambda: 0.0)
+    watch.polled(MemorySource({}), [chunk([b"four", None, b"", b"three"])])
+    assert watch.snapshot().read_bytes == 9
+
+
+def test_a_source_that_is_opened_after_one_of_another_kind_is_asked_what_it_is() -> None:
+    clock = Clock()
+    watch, local = StatusRecorder(clock.monotonic), MemorySource({LOG: log(7)})
+    watch.polled(local, [])
+    clock.now_s = 3.0
+    watch.polled(Away({}), [])
+    assert watch.snapshot().fetched_s < watch.snapshot().polled_s == 3.0
+    watch.polled(local, [])
+    assert watch.snapshot().fetched_s == 3.0
+
+
 def test_what_the_ledger_refuses_is_counted_by_its_reason(tmp_path: Path) -> None:
     clock = Clock(tick_s=0.02)
     watch, made = StatusRecorder(clock.monotonic), config()

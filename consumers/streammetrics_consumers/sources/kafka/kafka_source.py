@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Final, TypeVar, cast
 
 import kafka.errors as errors
@@ -69,6 +68,7 @@ from streammetrics_consumers.sources.kafka.record_runs import (
     Headers,
     Record,
     RecordRun,
+    joined,
 )
 
 T = TypeVar("T")
@@ -206,10 +206,10 @@ class KafkaSource(TopicSource):
         return self._reading.chunk(
             partition_id,
             (last.offsets[-1] if last.left_out is None else last.left_out) + 1,
-            list(chain.from_iterable(run.offsets for run in runs)),
-            list(chain.from_iterable(run.values for run in runs)),
-            list(chain.from_iterable(run.timestamps_ms for run in runs)),
-            list(chain.from_iterable(run.keys for run in runs)),
+            joined([run.offsets for run in runs]),
+            joined([run.values for run in runs]),
+            joined([run.timestamps_ms for run in runs]),
+            joined([run.keys for run in runs]),
             Lazy(count, lambda i: headers.get(i, NO_HEADERS)),
             cut,
         )

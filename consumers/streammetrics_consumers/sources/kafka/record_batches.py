@@ -170,8 +170,8 @@ def _starts(data: bytes, pos: int, count: int) -> list[int] | None:
             size = data[pos]
             if size < 0x80:
                 pos += 1 + (size >> 1)
-            elif data[pos + 1] < 0x80:
-                pos += 2 + ((size & 0x7F | data[pos + 1] << 7) >> 1)
+            elif (high := data[pos + 1]) < 0x80:
+                pos += (size >> 1) + (high << 6) - 62  # 2 + (size - 0x80 + (high << 7)) // 2
             else:
                 size, pos = decode_varint(data, pos)
                 if size < 0:
@@ -349,6 +349,7 @@ def is_known_layout() -> bool:
         (record,) = cast("Iterable[Any]", own_batch)
         (run,) = runs_of([record.checksum])
         names = set(signature(Fetcher.PartitionRecords).parameters)
+        run.offsets, run.timestamps_ms = list(run.offsets), list(run.timestamps_ms)
         return len(expected) == 2 and run == expected and names.issuperset(FETCHED)
     except Exception:  # missing parts may raise anything
         return False

@@ -12,14 +12,16 @@ read by the client.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, groupby
-from typing import Final, Protocol, TypeAlias
+from itertools import chain, groupby, pairwise
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+V = TypeVar("V")
 Headers: TypeAlias = "Sequence[tuple[str, bytes | None]]"
 NO_HEADERS: Final[Headers] = ()
 
@@ -36,14 +38,16 @@ class Record(Protocol):
 
 @dataclass(slots=True)
 class RecordRun:
-    """Consecutive records of a partition, one list a field.
+    """Consecutive records of a partition, one sequence a field.
 
-    timestamps_ms: below 0 for a record without one. headers: those of the records that have some,
-    by position. left_out: the last offset of the unreadable batch that the one record replaces.
+    offsets: a range where there are no holes between those of plain records. timestamps_ms: below 0
+    for a record without one; an array of 64-bit integers for plain records. headers: those of the
+    records that have some, by position. left_out: the last offset of the unreadable batch that the
+    one record replaces.
     """
 
-    offsets: list[int] = field(default_factory=list)
-    timestamps_ms: list[int] = field(default_factory=list)
+    offsets: Sequence[int] = ()
+    timestamps_ms: Sequence[int] = ()
     keys: list[bytes | None] = field(default_factory=list)
     values: list[bytes | None] = field(default_factory=list)
     headers: dict[int, Headers] = field(default_factory=dict)
@@ -66,7 +70,8 @@ class RecordRun:
 
     def since(self, offset: int) -> RecordRun:
         """The records with this offset or a later one: a broker sends whole batches."""
-        if min(self.offsets) >= offset:
+        offsets = self.offsets
+        if (offsets[0] if isinstance(offsets, range) else min(offsets)) >= offset:
             return self
         later = [i for i, other in enumerate(self.offsets) if other >= offset]
         return RecordRun(
@@ -89,6 +94,23 @@ class RecordRun:
             {i - first: pairs for i, pairs in self.headers.items() if first <= i < last},
             self.left_out,
         )
+
+
+def joined(parts: Sequence[Sequence[V]]) -> Sequence[V]:
+    """The fields of several runs, one after another; ranges and arrays stay such if all are.
+
+    >>> joined([range(3, 5), range(5, 9)]), joined([range(3, 5), [7]])
+    (range(3, 9), [3, 4, 7])
+    """
+    if len(parts) == 1:
+        return parts[0]
+    ranges = [part for part in parts if isinstance(part, range)]
+    if len(ranges) == len(parts) and all(a.stop == b.start for a, b in pairwise(ranges)):
+        return range(ranges[0].start, ranges[-1].stop)  # type: ignore[return-value]
+    arrays = [part for part in parts if isinstance(part, array)]
+    if len(arrays) == len(parts):
+        return array("q", b"".join(map(array.tobytes, arrays)))  # type: ignore[return-value]
+    return list(chain.from_iterable(parts))
 
 
 class Runs:
@@ -194,11 +216,13 @@ class _PlainRecords:
     def run(self, first: int, last: int) -> RecordRun:
         """The records of the blocks `first` to `last` (not included), which are plain."""
         here = slice(int(self._edges[first]), int(self._edges[last]))
+        offsets = self._offsets[here]
+        span = range(int(offsets[0]), int(offsets[-1]) + 1)
         keys, starts = self._key[here], self._key_start[here]
         has_keys = bool((keys >= 0).any())
         return RecordRun(
-            self._offsets[here].tolist(),
-            self._times_ms[here].tolist(),
+            span if self._ascend and len(span) == len(offsets) else offsets.tolist(),
+            array("q", self._times_ms[here].tobytes()),
             self._texts(starts, starts + keys, keys) if has_keys else [None] * len(keys),
             self._texts(self._value_start[here], self._end[here], self._value[here]),
         )

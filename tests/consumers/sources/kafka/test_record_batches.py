@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import tracemalloc
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -30,7 +32,7 @@ from streammetrics_consumers.sources.kafka.record_batches import (
     decompressed,
     is_known_layout,
 )
-from streammetrics_consumers.sources.kafka.record_runs import RecordRun, runs_of
+from streammetrics_consumers.sources.kafka.record_runs import RecordRun, joined, runs_of
 
 from tests.consumers.sources.kafka.kafka_reader import Library, Reader, read_to_end
 
@@ -173,6 +175,20 @@ def test_a_fetch_gives_the_clients_records_and_positions_however_many_are_taken(
         fetches.append(steps)
     patched.undo()
     assert fetches[0] == fetches[1]
+
+
+fields = st.one_of(
+    st.builds(lambda first, n: range(first, first + n), st.integers(-3, 9), st.integers(1, 3)),
+    st.lists(st.integers(-3, 9), min_size=1, max_size=3),
+    st.lists(st.integers(-3, 9), min_size=1, max_size=3).map(lambda times: array("q", times)),
+)
+
+
+@given(st.lists(fields, min_size=1, max_size=3))
+def test_fields_of_runs_are_joined_in_order(parts: list[Sequence[int]]) -> None:
+    whole = joined(parts)
+    assert list(whole) == list(chain.from_iterable(parts))
+    assert all(type(number) is int for number in whole)
 
 
 @pytest.mark.parametrize("n", [1, 3])
