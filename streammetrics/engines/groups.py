@@ -93,10 +93,10 @@ class TextGroups:
         is_text = kinds.is_string(texts.type) or kinds.is_large_string(texts.type)
         if not is_text or n < NARROW or len(self.keys) > 2 * n:
             return None
-        known = texts.slice(0, 0) if self.texts is None else self.texts
-        if known.type != texts.type:
+        earlier = texts.slice(0, 0) if self.texts is None else self.texts
+        if earlier.type != texts.type:
             return None
-        places = pc.index_in(texts, value_set=known)
+        places = pc.index_in(texts, value_set=earlier)
         if places.null_count:
             if not self._add(texts.filter(places.is_null()).unique()):
                 return None

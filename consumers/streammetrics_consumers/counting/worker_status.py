@@ -116,7 +116,10 @@ class StatusRecorder:
 
     def polled(self, source: Source, chunks: Sequence[Chunk]) -> None:
         """A poll has returned these chunks."""
-        now_s, remote = self._monotonic(), self._as_remote(source)
+        now_s = self._monotonic()
+        if self._remote is None or self._remote[0] is not source:  # asking costs microseconds
+            self._remote = source, source if isinstance(source, Remote) else None
+        remote = self._remote[1]
         with self._lock:
             for chunk in chunks:
                 self._status.read_bytes += chunk.nbytes
@@ -138,12 +141,6 @@ class StatusRecorder:
                 self._ask(remote, now_s)
             if self._send is not None:
                 self._send(self._encoded())
-
-    def _as_remote(self, source: Source) -> Remote | None:
-        """The source, if it is remote; asked once, since it costs as much as 2,000 bytes read."""
-        if self._remote is None or self._remote[0] is not source:
-            self._remote = source, source if isinstance(source, Remote) else None
-        return self._remote[1]
 
     def _ask(self, source: Remote, now_s: float) -> None:
         ends = source.known_ends()

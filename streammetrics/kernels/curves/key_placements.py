@@ -30,8 +30,8 @@ def placements_of_keys(planes: Iterable[Iterable[Piece]], positives: int) -> Pla
     for one row each. Within a plane keys ascend, from piece to piece too. positives: of all rows.
 
     >>> words = np.array([4, 4, 5, 6, 9], np.uint32)  # scores 2, 2, 2, 3 and 4
-    >>> found = placements_of_keys([[(words[:3], None), (words[3:], None)]], 2)
-    >>> found.half_wins, found.of_positives, found.of_negatives, found.ties
+    >>> sums = placements_of_keys([[(words[:3], None), (words[3:], None)]], 2)
+    >>> sums.half_wins, sums.of_positives, sums.of_negatives, sums.ties
     (8, 40, 22, 2)
     """
     sums = PlacementSums(positives)
