@@ -244,6 +244,7 @@ class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
     next_fetch_offset: int
     record_iterator: Iterator[ConsumerRecord] | None
     _next_inline_exception: Exception | None
+    _has_begun = False  # whether a record with `fetch_offset` or a later one was read
     _rest: RecordRun | None = None  # of the last run
     _ahead: Iterator[RecordRun] = iter(())  # the runs after it, and the error after them
 
@@ -262,8 +263,10 @@ class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
                     run = next(self._ahead, None)
                 if run is None:
                     break
-                run = run.since(self.fetch_offset)
-                if len(run):
+                if not self._has_begun:
+                    run = run.since(self.fetch_offset)
+                    self._has_begun = len(run) > 0
+                if self._has_begun:
                     self._add(runs, run, n)
         except Exception as error:
             if not runs:

@@ -69,19 +69,11 @@ class RecordRun:
         return len(self.offsets)
 
     def since(self, offset: int) -> RecordRun:
-        """The records with this offset or a later one: a broker sends whole batches."""
-        offsets = self.offsets
-        if (offsets[0] if isinstance(offsets, range) else min(offsets)) >= offset:
-            return self
-        later = [i for i, other in enumerate(self.offsets) if other >= offset]
-        return RecordRun(
-            [self.offsets[i] for i in later],
-            [self.timestamps_ms[i] for i in later],
-            [self.keys[i] for i in later],
-            [self.values[i] for i in later],
-            {place: self.headers[i] for place, i in enumerate(later) if i in self.headers},
-            self.left_out,
-        )
+        """The records from the first one with this offset or a later one on: a broker sends whole
+        batches."""
+        places = (i for i, other in enumerate(self.offsets) if other >= offset)
+        first = next(places, len(self))
+        return self.part(first, len(self)) if first else self
 
     def part(self, first: int, last: int) -> RecordRun:
         """The records `first` to `last` (not included)."""

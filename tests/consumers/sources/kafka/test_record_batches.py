@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 pytest.importorskip("kafka", reason="needs the extra kafka")
@@ -137,6 +137,7 @@ several = st.lists(
     st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(1, 255)), max_size=2),
     st.sampled_from([1, 1 << 20]),
 )
+@example([[(0, None, None, [])] * 4, [(0, None, None, [])]], 0, [9], [(24, 1)], 1)  # one goes back
 def test_a_fetch_gives_the_clients_records_and_positions_however_many_are_taken(
     found: list[list[object]],
     first: int,
