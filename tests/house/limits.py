@@ -17,7 +17,7 @@ MOST_CALLED = {
     "functions that print(result) crosses": 153,
     "calls of functions in print(result)": 1033,
     "functions that UserGroups(...).interval crosses": 175,
-    "functions that `results` of a store crosses": 541,
+    "functions that `results` of a store crosses": 535,
     "functions that one Worker.step crosses": 146,
     "files that one Worker.step crosses": 31,
 }
