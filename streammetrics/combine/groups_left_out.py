@@ -12,7 +12,7 @@ from streammetrics.combine.clustered import leave_one_out, summed
 from streammetrics.combine.coarse_form import CollapsedGroups, states_of
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded, ByValue
-from streammetrics.core.totals import totals_apart
+from streammetrics.core.totals import HasTotalsApart
 from streammetrics.kernels.inference.variances import jackknife_variance
 from streammetrics.present.views import ViewText, view_of
 from streammetrics.results.has_intervals import HasIntervals
@@ -101,7 +101,9 @@ class GroupsLeftOut(ByValue):
     @cached_property
     def _states(self) -> Accumulator:
         """The groups, or sums in place of their lists: then no list is ranked for each group."""
-        return totals_apart(states_of(self.groups))
+        states = states_of(self.groups)
+        totals = states._totals_apart() if isinstance(states, HasTotalsApart) else None
+        return states if totals is None else totals
 
 
 @dataclass(frozen=True, eq=False)

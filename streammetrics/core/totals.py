@@ -37,16 +37,6 @@ class HasTotalsApart(Protocol):
         the last bit; None if a list is in several states, so that they do not."""
 
 
-def totals_apart(states: Accumulator) -> Accumulator:
-    """The totals of several states, from which sums of them have their results; the states
-    themselves where there are none."""
-    totals = states._totals_apart() if isinstance(states, HasTotalsApart) else None
-    if totals is None:
-        return states
-    totals.__dict__["_total_count"] = states._total_count
-    return totals
-
-
 def unlimited(metric: Accumulator) -> SettingsError:
     """The error for sealing a metric with `max_rows`, which parts of a whole may not reach."""
     return SettingsError(

@@ -390,6 +390,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
             return None
         totals = ListTotals(self.empty())._empty(self._width)
         totals.count_apart(self, held_lists)
+        totals.__dict__["_total_count"] = self._total_count
         return totals
 
     def _totals(self) -> Accumulator:

@@ -71,7 +71,7 @@ def _results(arguments: Arguments, monotonic: Clock) -> None:
         if arguments.is_on("json"):
             pieces = read_json(ledger, query, update)
         else:
-            results = read_results(ledger, query, update)
+            results = read_results(ledger, query, update, digests=False)
     if arguments.is_on("json"):
         for piece in pieces:
             _write(piece)

@@ -280,7 +280,7 @@ class FirstLines:
             numbers[line] = numbers.get(line, 0.0) + self._number(result, state.metric)
         rest = line_of(state.window, {OTHER: state.names})
         if rest in members and state.other is not None and self._counts_for({OTHER: state.names}):
-            numbers[rest] = self._number(Computed.from_state(state.other).value, state.metric)
+            numbers[rest] = self._number(Computed.from_state(state.other, "").value, state.metric)
         return numbers
 
     def _number(self, result: object, metric: str) -> float:

@@ -145,12 +145,21 @@ def is_over(span: Span | None, start_ms: int | None) -> bool:
     return start_ms is None if span is None else start_ms is not None and span.holds(start_ms)
 
 
-def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> ResultsAnswer:
-    """The answer to a query, with the experiment and the join; see `with_states` for the errors."""
+def read_results(
+    ledger: Ledger, query: Query, report: Progress = no_report, *, digests: bool = True
+) -> ResultsAnswer:
+    """The answer to a query, with the experiment and the join; see `with_states` for the errors.
+    digests: whether rows have those of their states, which a text does not show."""
 
     def read() -> ResultsAnswer:
-        return with_states(ledger, query, lambda seen, _, states: results_of(
-            seen, states, query), report)  # fmt: skip
+        return with_states(ledger, query, answer, report)
+
+    def answer(
+        snapshot: Snapshot, planned: Mapping[str, MetricPlan], states: Iterator[KeyedState]
+    ) -> ResultsAnswer:
+        if not digests:
+            states = (state.undigested() for state in states)
+        return results_of(snapshot, states, query)
 
     totals: Totals = {}
     results = _compared(ledger, query, totals, read)

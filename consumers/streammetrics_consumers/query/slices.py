@@ -49,9 +49,9 @@ class Computed(NamedTuple):
         return self.result if self.drift else own_result(self.metric, self.result)
 
     @classmethod
-    def from_state(cls, state: sm.Accumulator) -> Computed:
+    def from_state(cls, state: sm.Accumulator, digest: str) -> Computed:
         """Computed alone; thousands of keys together cost a fraction."""
-        return cls(state, state.digest(), state.compute())
+        return cls(state, digest, state.compute())
 
 
 class _OfUsers(Protocol):
@@ -124,8 +124,9 @@ class KeyedState(NamedTuple):
     """The states of one metric in one window. names: the grouping. states: by key. other: the sum
     of the keys past `max_keys`, None if there are none or they are not asked for. is_part: others
     have more keys of the same window and grouping. against: of a drift, which has the name
-    `metric`, what the states are compared with. digests: those that are known, by key; `computed`
-    adds others, and whoever changes a state removes its own."""
+    `metric`, what the states are compared with. shows_digests: whether anybody sees the digests of
+    the states, which are "" otherwise. digests: those that are known, by key; `computed` adds
+    others, and whoever changes a state removes its own."""
 
     window: Window
     names: tuple[str, ...]
@@ -134,11 +135,16 @@ class KeyedState(NamedTuple):
     other: sm.Accumulator | None
     is_part: bool = False
     against: Against | None = None
+    shows_digests: bool = True
     digests: dict[Key, str] | None = None
 
     def remembering(self, digests: dict[Key, str]) -> KeyedState:
         """The same states, with their known digests."""
         return KeyedState(*self[:-1], digests)
+
+    def undigested(self) -> KeyedState:
+        """The same states, for rows that do not show their digests."""
+        return KeyedState(*self[:-2], shows_digests=False)
 
     def slices(self) -> list[tuple[Slice, Key]]:
         """Each slice with its key, in canonical order."""
@@ -185,7 +191,8 @@ class KeyedState(NamedTuple):
             unknown = [key for key in keys if key not in digests]
             chosen = read.chosen(unknown) if unknown else None
             if chosen is not None:
-                digests.update(chosen.digests())
+                fresh = chosen.digests() if self.shows_digests else dict.fromkeys(unknown, "")
+                digests.update(fresh)
             needed = [key for key in keys if needs(digests[key])]
             if chosen is None or needed != unknown:
                 chosen = read.chosen(needed) if needed else None
@@ -195,8 +202,8 @@ class KeyedState(NamedTuple):
                 computed = None if result is None else Computed(read.metric, digest, result)
                 yield slice_of_key[key], digest, computed
         if self.other is not None and with_other:
-            digest = self.other.digest()
-            computed = Computed.from_state(self.other) if needs(digest) else None
+            digest = self.other.digest() if self.shows_digests else ""
+            computed = Computed.from_state(self.other, digest) if needs(digest) else None
             yield {OTHER: self.names}, digest, computed
 
 

@@ -97,7 +97,7 @@ def test_rows_are_in_order_of_window_slice_metric_and_view() -> None:
 
 
 def cell_of(state: Accumulator) -> StateCell:
-    return CellForm("all", all_views).cell(Computed.from_state(state))
+    return CellForm("all", all_views).cell(Computed.from_state(state, state.digest()))
 
 
 def test_a_value_has_its_certain_bounds_which_are_the_value_of_an_exact_metric() -> None:

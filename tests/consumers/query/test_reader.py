@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger.compact import Compactor
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
@@ -44,6 +46,20 @@ def clicks(times: list[int], labels: list[int]) -> str:
     if times:
         ratio.update(labels)
     return ratio.digest()
+
+
+def test_rows_without_digests_are_the_same_else(tmp_path: Path) -> None:
+    """Of all windows, of the keys past `max_keys` and of drifts."""
+    store = grown(tmp_path, 10)
+    with closing(Ledger.open(str(store))) as ledger:
+        whole = read_results(ledger, parse_query("all", "variant,phase"))
+        bare = read_results(ledger, parse_query("all", "variant,phase"), digests=False)
+    assert any("(other)" in str(row.slice) for row in whole.rows)
+    assert all(row.digest for row in whole.rows)
+    assert not any(row.digest for row in bare.rows if row.metric not in ("before", "first"))
+    assert repr(replace(bare, rows=())) == repr(replace(whole, rows=()))
+    rows = ([dataclasses.replace(row, digest="") for row in each.rows] for each in (whole, bare))
+    assert len({*map(repr, rows)}) == 1
 
 
 def test_a_sliding_window_is_the_sum_of_its_panes(tmp_path: Path) -> None:
