@@ -181,7 +181,7 @@ def exact_total(counts: NDArray[np.integer]) -> int:
     if not n:
         return 0
     # `argmax` is faster for few, but copies all of read-only memory, such as the bytes of a state.
-    if (counts.max() if n > _MANY else counts.item(counts.argmax())) <= _MOST // n:
+    if (int(counts.max()) if n > _MANY else counts.item(counts.argmax())) <= _MOST // n:
         return int(np.add.reduce(counts))
     # The sums of the 32-bit parts cannot overflow.
     return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
