@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.errors import StateError, shown
-from streammetrics.core.rows import greatest
 
 STATE_MAGIC: Final = b"SMST"
 FILE_MAGIC: Final = b"SMFI"
@@ -256,7 +255,8 @@ class Reader:
         if not n:
             raise _unfit(0, width)
         values = np.frombuffer(self.data, kind, n, position)
-        if not least <= (top := greatest(values)) < 1 << 63:
+        top: int = int(values.max()) if n > 1 << 16 else values.item(values.argmax())
+        if not least <= top < 1 << 63:
             raise _unfit(top, width)
         return values, top
 

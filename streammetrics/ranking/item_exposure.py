@@ -105,9 +105,11 @@ class ItemExposure(Accumulator, schema="item-exposure/1"):
         count_lists(self.lists, lists, self.k, slots)
         owners = None if slots is None else np.repeat(slots, lists.sizes)
         ranks = _ranks(lists)
+        room = np.empty(len(ranks), np.intp)
         for start in range(0, len(lists.values), len(ranks) or 1):
             piece = slice(start, start + len(ranks))
-            cells = np.multiply(lists.values[piece], self.k, dtype=np.intp)
+            items = lists.values[piece]
+            cells = np.multiply(items, self.k, out=room[: len(items)])
             cells += ranks[: len(cells)]
             self.shows.add(cells, None if owners is None else owners[piece])
 

@@ -18,7 +18,7 @@ from streammetrics.core.parts.counts import CountsColumn
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Ragged, offsets_of
 from streammetrics.kernels.ranking.item_similarity import length_groups
-from streammetrics.kernels.ranking.repeated_items import repeated
+from streammetrics.kernels.ranking.repeated_items import are_different, repeated
 from streammetrics.ranking.lists import list_offsets
 
 ItemLists: TypeAlias = "ArrayLike | Sequence[Sequence[int]] | Sequence[NDArray[np.integer]]"
@@ -49,13 +49,17 @@ def item_lists(
     all of them.
     """
     items, ends = _flat(lists, offsets, group_sizes)
+    checked = Ragged(items, ends)
+    sizes = checked.sizes
+    least, most = (sizes.item(sizes.argmin()), sizes.item(sizes.argmax())) if len(items) else (0, 1)
+    if least == most and are_different(items.reshape(-1, most), n_items):
+        return checked
     words = items.view(np.uint64)  # in which negative numbers are large
     if len(words) and words.item(words.argmax()) >= n_items:
         bad = np.flatnonzero((items < 0) | (items >= n_items))
         expected, got = f"item numbers from 0 to {n_items - 1}", str(items[bad[0]])
         hint = "number the items by their rows in the catalog"
         raise _item_error(bad, ends, expected, got, hint)
-    checked = Ragged(items, ends)
     _refuse_doubles(checked, n_items)
     return checked
 
