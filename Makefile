@@ -48,7 +48,7 @@ fast-below: .venv/.dev
 	$(FAST) tests $(ABOVE:%=--ignore=%) $(ARGS) || [ $$? -eq 5 ]
 
 test: .venv/.dev  ## tests and doctests, but for those below and what takes longest (all: ARGS=--at-most=inf); a skip says why, and how to enable the test
-	$(PYTEST) -n 4 --at-most=3 -m "not docs and not faults and not wheel and not model" $(DOCTESTS) tests $(ARGS)
+	$(PYTEST) -n 4 --at-most=1 -m "not docs and not faults and not wheel and not model" $(DOCTESTS) tests $(ARGS)
 
 test-docs: .venv/.dev  ## run the code of the site's pages, the notebooks and the newcomers' scripts, and build the site
 	$(PYTEST) -n 3 -m docs tests/newcomer tests/test_site.py tests/test_notebooks.py $(ARGS)

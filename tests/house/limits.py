@@ -17,8 +17,8 @@ MOST_CALLED = {
     'functions that interval("auc") crosses': 57,
     "functions that print(result) crosses": 147,
     "calls of functions in print(result)": 1007,
-    "functions that UserGroups(...).interval crosses": 169,
-    "functions that `results` of a store crosses": 537,
+    "functions that UserGroups(...).interval crosses": 170,
+    "functions that `results` of a store crosses": 532,
     "functions that one Worker.step crosses": 146,
     "files that one Worker.step crosses": 31,
 }

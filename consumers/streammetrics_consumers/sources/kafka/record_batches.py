@@ -294,9 +294,7 @@ class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
                 break
             blocks.append(records)
             count, nbytes = count + len(records), nbytes + len(records.data)
-        after = self.next_fetch_offset
-        if after > _LATER:  # nothing came after the last block
-            self.next_fetch_offset = before
+        after, self.next_fetch_offset = self.next_fetch_offset, before
         try:
             yield from runs_of(blocks)
         except Exception:
@@ -304,7 +302,7 @@ class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
             raise
         if run is not None:
             yield run
-        elif after <= _LATER:
+        elif after <= _LATER:  # something came after the last block
             self.next_fetch_offset = after
         if error is not None:
             raise error

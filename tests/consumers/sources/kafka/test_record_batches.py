@@ -138,6 +138,9 @@ several = st.lists(
     st.sampled_from([1, 1 << 20]),
 )
 @example([[(0, None, None, [])] * 4, [(0, None, None, [])]], 0, [9], [(24, 1)], 1)  # one goes back
+@example(
+    [[(0, None, None, [])] * 6, [(0, None, b"", [])]], 0, [1, 7], [(5, 2)], 1 << 20
+)  # its value is longer
 def test_a_fetch_gives_the_clients_records_and_positions_however_many_are_taken(
     found: list[list[object]],
     first: int,
