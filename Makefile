@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Of each test, the cases that take at most so many seconds (tests/seconds.py).
 FAST := $(PYTEST) -n 0 --at-most=0.04 -m "not kafka and not postgres and not docs and not faults and not wheel and not model"
 # What is above the metrics; the other half is all the rest.
-ABOVE := $(addprefix tests/,consumers evaluation experiments interface present ranking results)
+ABOVE := $(addprefix tests/,consumers evaluation experiments interface present)
 # The doctests of the two packages, but for what needs Spark or Beam.
 DOCTESTS := --doctest-modules streammetrics consumers --ignore=streammetrics/engines/spark \
   --ignore=streammetrics/engines/beam.py
