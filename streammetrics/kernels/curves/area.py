@@ -131,17 +131,17 @@ def area(counts: Pairs, *, bounded: bool) -> Figure:
 
 def gini(counts: Pairs, *, bounded: bool) -> Figure:
     """2 area - 1, as `area`."""
-    every = counts.all
-    low, high = 2 * counts.wins - every, 2 * (counts.wins + counts.ties) - every
-    return _middle(low, high, every, bounded)
+    n_pairs = counts.all
+    low, high = 2 * counts.wins - n_pairs, 2 * (counts.wins + counts.ties) - n_pairs
+    return _middle(low, high, n_pairs, bounded)
 
 
-def _middle(low: int, high: int, every: int, bounded: bool) -> Figure:
+def _middle(low: int, high: int, n_pairs: int, bounded: bool) -> Figure:
     """The middle between two shares of the pairs, and both if `bounded`; nan without a pair."""
-    value = ratio(low + high, 2 * every)
-    if not (bounded and every):
+    value = ratio(low + high, 2 * n_pairs)
+    if not (bounded and n_pairs):
         return value, value, value
-    return value, rounded_down(low, every), rounded_up(high, every)
+    return value, rounded_down(low, n_pairs), rounded_up(high, n_pairs)
 
 
 _FLOATS: Final = 2.0**51  # pairs of a curve, below which all numbers of them are floats

@@ -95,8 +95,8 @@ def placements_of_many(steps: ManySteps) -> list[Placements | None]:
     >>> from streammetrics.kernels.curves.many_steps import many_steps
     >>> from streammetrics.kernels.inference.area_interval import placements
     >>> negatives, positives = np.array([1, 1, 0]), np.array([0, 1, 2])
-    >>> [found] = placements_of_many(many_steps(negatives, positives, np.array([0, 3])))
-    >>> found == placements(negatives, positives)
+    >>> curves = placements_of_many(many_steps(negatives, positives, np.array([0, 3])))
+    >>> curves == [placements(negatives, positives)]
     True
     """
     n, p = steps.n, steps.p
@@ -106,7 +106,8 @@ def placements_of_many(steps: ManySteps) -> list[Placements | None]:
     sums = [steps.sums(values) for values in (p * w, p * w * w, n * v * v, p * n)]
     small = steps.positives + steps.negatives < _SMALL
     columns = steps.positives, steps.negatives, *sums
-    every = map(Placements._make, zip(*(column.tolist() for column in columns), strict=True))
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     return [
-        each if is_small else None for each, is_small in zip(every, small.tolist(), strict=True)
+        Placements._make(row) if is_small else None
+        for row, is_small in zip(rows, small.tolist(), strict=True)
     ]

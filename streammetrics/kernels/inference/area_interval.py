@@ -116,8 +116,7 @@ class PlacementColumns:
 def placements(negatives: Ints, positives: Ints) -> Placements:
     """From buckets [b] in ascending order of score; empty ones may be omitted. O(b).
 
-    >>> found = placements(np.array([1, 1, 0]), np.array([0, 1, 2]))
-    >>> estimate = found.estimate
+    >>> estimate = placements(np.array([1, 1, 0]), np.array([0, 1, 2])).estimate
     >>> estimate.area, estimate.variance, estimate.resolution
     (0.9166666666666666, 0.013888888888888888, 0.08333333333333333)
     """
@@ -141,8 +140,8 @@ def paired_placements(labels: Ints, a: Ints, b: Ints, counts: Ints) -> Placement
     (DeLong, DeLong and Clarke-Pearson 1988, Biometrics 44, 837-845.) O(n log n).
 
     >>> cells = np.array([[0, 0, 1, 1], [1, 2, 2, 3], [1, 3, 2, 4], [1, 1, 1, 1]])
-    >>> found = paired_placements(*cells)
-    >>> found.estimate.area, found.estimate.variance  # 7/8 and 3/4
+    >>> estimate = paired_placements(*cells).estimate
+    >>> estimate.area, estimate.variance  # 7/8 and 3/4
     (0.125, 0.03125)
     """
     w_a, v_a = _placed(labels, a, counts)

@@ -41,16 +41,16 @@ def by_score(rows: list[binary.Row]) -> Pairs:
 
 def test_every_small_sample_has_the_area_of_its_pairs() -> None:
     for rows in binary.small_samples((0.25, 0.5, 0.75), 6):
-        found = by_score(rows)
-        assert (found.wins, found.ties, found.all) == binary.pair_counts(rows)
+        counts = by_score(rows)
+        assert (counts.wins, counts.ties, counts.all) == binary.pair_counts(rows)
         exact = binary.area(rows)
         if exact is None:
             for bounded in (False, True):
-                figures = area(found, bounded=bounded), gini(found, bounded=bounded)
+                figures = area(counts, bounded=bounded), gini(counts, bounded=bounded)
                 assert all(map(math.isnan, chain(*figures)))
         else:
-            assert area(found, bounded=False) == (float(exact),) * 3
-            assert gini(found, bounded=False) == (float(2 * exact - 1),) * 3
+            assert area(counts, bounded=False) == (float(exact),) * 3
+            assert gini(counts, bounded=False) == (float(2 * exact - 1),) * 3
 
 
 def test_bounds_are_the_areas_with_ties_lost_and_won() -> None:
@@ -72,10 +72,10 @@ def test_bounds_are_the_areas_with_ties_lost_and_won() -> None:
 def test_counts_of_any_size_are_exact() -> None:
     # Past P N = 2**63 the products no longer fit an int64; at 2**61 the totals are past it.
     for scale in (2**29, 2**33, 2**60):
-        found = counted([3 * scale, scale, 2 * scale], [scale, 5 * scale, 7 * scale])
-        assert found.wins == scale**2 * (5 * 3 + 7 * 4)
-        assert found.ties == scale**2 * (3 + 5 + 14)
-        assert area(found, bounded=True) == area(counted([3, 1, 2], [1, 5, 7]), bounded=True)
+        counts = counted([3 * scale, scale, 2 * scale], [scale, 5 * scale, 7 * scale])
+        assert counts.wins == scale**2 * (5 * 3 + 7 * 4)
+        assert counts.ties == scale**2 * (3 + 5 + 14)
+        assert area(counts, bounded=True) == area(counted([3, 1, 2], [1, 5, 7]), bounded=True)
     assert math.isnan(area(counted([], []), bounded=True)[0])
 
 

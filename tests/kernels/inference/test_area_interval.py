@@ -37,10 +37,10 @@ def variance_of_mean(values: list[Fraction]) -> Fraction:
 
 
 def test_a_worked_example_with_ties() -> None:
-    found = placements(NEGATIVES, POSITIVES).estimate
-    assert found.area == 31 / 42 == area(pairs(NEGATIVES, POSITIVES), bounded=False)[0]
-    assert f"{found.variance:.15f}" == "0.022297808012094"
-    assert found.resolution == 2 / 42 and round(found.df, 9) == 8.681519661
+    estimate = placements(NEGATIVES, POSITIVES).estimate
+    assert estimate.area == 31 / 42 == area(pairs(NEGATIVES, POSITIVES), bounded=False)[0]
+    assert f"{estimate.variance:.15f}" == "0.022297808012094"
+    assert estimate.resolution == 2 / 42 and round(estimate.df, 9) == 8.681519661
 
 
 @given(
@@ -59,22 +59,22 @@ def test_it_is_the_definition(rows: list[tuple[int, int]]) -> None:
     of_p = [sum((won(p, n) for n in n_at), Fraction(0)) / len(n_at) for p in p_at]
     of_n = [sum((won(p, n) for p in p_at), Fraction(0)) / len(p_at) for n in n_at]
     a, b = variance_of_mean(of_p), variance_of_mean(of_n)
-    found = placements(*counts).estimate
-    assert found.area == float(sum(of_p) / len(of_p)) == float(sum(of_n) / len(of_n))
-    assert found.variance == float(a + b)
+    estimate = placements(*counts).estimate
+    assert estimate.area == float(sum(of_p) / len(of_p)) == float(sum(of_n) / len(of_n))
+    assert estimate.variance == float(a + b)
     if a + b:
         df = (a + b) ** 2 / (a * a / (len(p_at) - 1) + b * b / (len(n_at) - 1))
-        assert found.df == float(df)
+        assert estimate.df == float(df)
     else:
-        assert math.isnan(found.df)
+        assert math.isnan(estimate.df)
 
 
 def test_counts_past_int64_are_exact() -> None:
     billions = np.array([1, 2, 3, 4]) * 10**9
     sums = placements(billions[::-1], billions)
-    found = sums.estimate
-    assert (found.area, found.resolution, sums.half_wins) == (0.75, 0.1, 150 * 10**18)
-    assert f"{found.variance:.18e}" == "1.100000000110000075e-11"
+    estimate = sums.estimate
+    assert (estimate.area, estimate.resolution, sums.half_wins) == (0.75, 0.1, 150 * 10**18)
+    assert f"{estimate.variance:.18e}" == "1.100000000110000075e-11"
     counts = np.random.default_rng(1).integers(0, 2000, (2, 16_384))
     small, huge = placements(*counts), placements(*(counts * 10**9))
     assert (huge.estimate.area, huge.ties) == (small.estimate.area, small.ties * 10**18)
@@ -89,12 +89,14 @@ def test_counts_past_int64_are_exact() -> None:
 
 def test_rows_of_one_class_or_one_row_of_a_class() -> None:
     for negatives, positives in (([0, 0], [0, 0]), ([0, 3], [0, 0]), ([0, 0], [2, 1])):
-        found = placements(np.array(negatives), np.array(positives)).estimate
-        assert all(map(math.isnan, (found.area, found.variance, found.df, found.resolution)))
-    found = placements(np.array([3, 1]), np.array([0, 1])).estimate
-    assert found.area == 0.875 and math.isnan(found.variance) and math.isnan(found.df)
-    found = placements(np.array([3, 0]), np.array([0, 3])).estimate  # a perfect order
-    assert (found.area, found.variance) == (1.0, 0.0) and math.isnan(found.df)
+        estimate = placements(np.array(negatives), np.array(positives)).estimate
+        assert all(
+            map(math.isnan, (estimate.area, estimate.variance, estimate.df, estimate.resolution))
+        )
+    estimate = placements(np.array([3, 1]), np.array([0, 1])).estimate
+    assert estimate.area == 0.875 and math.isnan(estimate.variance) and math.isnan(estimate.df)
+    estimate = placements(np.array([3, 0]), np.array([0, 3])).estimate  # a perfect order
+    assert (estimate.area, estimate.variance) == (1.0, 0.0) and math.isnan(estimate.df)
 
 
 # -- the interval --------------------------------------------------------------------------------
@@ -107,9 +109,9 @@ def test_the_worked_example_is_guarded() -> None:
 
 def test_the_guard_is_the_union_of_both() -> None:
     # Of three positives with the least variance, the score interval is the wider one.
-    found = area_bounds(AreaEstimate(0.98, 1e-6, 20.0, 3, 500), 0.95)
+    bounds = area_bounds(AreaEstimate(0.98, 1e-6, 20.0, 3, 500), 0.95)
     alone, score = logit_bounds(0.98, 1e-3, critical(0.95, 20.0)), score_bounds(0.98, 3, 500, Z)
-    assert found[:2] == (min(alone[0], score[0]), max(alone[1], score[1])) == score
+    assert bounds[:2] == (min(alone[0], score[0]), max(alone[1], score[1])) == score
     # A variance that is wide on both sides holds the score interval.
     wide = area_bounds(AreaEstimate(0.6, 1.0, 20.0, 10, 10), 0.95)
     assert wide[:2] == logit_bounds(0.6, 1.0, critical(0.95, 20.0)) and wide.guarded
@@ -122,16 +124,16 @@ def test_the_guard_stands_where_lost_rows_are_fewer_than_ten() -> None:
         (0.25, (1000.0, 40.0), False),
         (0.25, (1000.0, 39.0), True),
     ):
-        found = area_bounds(AreaEstimate(given_area, 0.001, 50.0, *classes), 0.95)
-        assert found.guarded == guarded, (given_area, classes)
+        bounds = area_bounds(AreaEstimate(given_area, 0.001, 50.0, *classes), 0.95)
+        assert bounds.guarded == guarded, (given_area, classes)
         if not guarded:
-            assert found[:2] == logit_bounds(given_area, math.sqrt(0.001), critical(0.95, 50.0))
+            assert bounds[:2] == logit_bounds(given_area, math.sqrt(0.001), critical(0.95, 50.0))
 
 
 def test_without_a_variance_the_score_interval_is_all() -> None:
     for variance in (0.0, math.nan):
-        found = area_bounds(AreaEstimate(0.75, variance, math.nan, 1000, 1000), 0.95)
-        assert found[:2] == score_bounds(0.75, 1000, 1000, Z) and found.guarded
+        bounds = area_bounds(AreaEstimate(0.75, variance, math.nan, 1000, 1000), 0.95)
+        assert bounds[:2] == score_bounds(0.75, 1000, 1000, Z) and bounds.guarded
     for edge in (0.0, 1.0):
         estimate = AreaEstimate(edge, 0.0, math.nan, 20, 30)
         lower, upper, guarded, _ = area_bounds(estimate, 0.95)
@@ -143,9 +145,9 @@ def test_buckets_that_hide_more_than_a_quarter_of_an_error_widen_it() -> None:
     se, exact = math.sqrt(0.001), AreaEstimate(0.75, 0.001, 50.0, 900, 900)
     plain = area_bounds(exact, 0.95)
     for resolution, widened in ((0.25 * se, False), (0.2501 * se, True)):
-        found = area_bounds(exact._replace(resolution=resolution), 0.95)
+        bounds = area_bounds(exact._replace(resolution=resolution), 0.95)
         by = resolution if widened else 0.0
-        assert found == (plain.lower - by, plain.upper + by, False, widened)
+        assert bounds == (plain.lower - by, plain.upper + by, False, widened)
     assert not area_bounds(AreaEstimate(0.75, 0.0, math.nan, 9, 9), 0.95).widened
     assert area_bounds(AreaEstimate(0.9, 0.01, 9.0, 5, 5, 0.9), 0.95)[:2] == (0.0, 1.0)
 
