@@ -35,9 +35,11 @@ ALWAYS: Final = frozenset(
 
 
 def function(name: str) -> str:
-    """The test of a case, `FILE::FUNCTION`, from pytest's name of the case."""
-    path, _, rest = name.partition("::")
-    return f"{path}::{rest.partition('[')[0].rpartition('::')[2]}"
+    """The test of a case, `FILE::FUNCTION`, from pytest's name of the case, which may end in the
+    group of tests that share a worker."""
+    path, _, place = name.partition("::")
+    test = place.partition("[")[0].rpartition("::")[2]
+    return f"{path}::{test.partition('@')[0]}"
 
 
 def file(name: str) -> str:

@@ -84,7 +84,9 @@ def test_what_was_measured_is_listed_and_other_tests_stay_while_they_are_there(
     assert seconds.read(path)["a.py::a.Class.method"] == 2000
 
 
-@pytest.mark.parametrize("name", ["a.py::test_x[b::c]", "a.py::Group::test_x[1]", "a.py::test_x"])
+@pytest.mark.parametrize(
+    "name", ["a.py::test_x[b::c@d]@e", "a.py::Group::test_x[1]", "a.py::test_x@kafka"]
+)
 def test_the_test_of_a_case_is_a_file_and_a_function(name: str) -> None:
     assert seconds.function(name) == "a.py::test_x"
 

@@ -58,7 +58,7 @@ def calls() -> Iterator[tuple[str, Callable[..., object]]]:
             if callable(value) and not (isinstance(value, type) and issubclass(value, Exception)):
                 yield f"{module_name}.{name}", value
     seen: set[type] = set()
-    for owner in (*(case.empty for case in CASES), *examples()):
+    for owner in (*(case.empty.empty() for case in CASES), *examples()):  # some calls are right
         if type(owner) not in seen:
             seen.add(type(owner))
             for name in dir(type(owner)):
