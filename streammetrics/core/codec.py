@@ -255,8 +255,7 @@ class Reader:
         if not n:
             raise _unfit(0, width)
         values = np.frombuffer(self.data, kind, n, position)
-        # `argmax` is faster for few, but copies all of read-only memory.
-        top: int = int(values.max()) if n > 1 << 16 else values.item(values.argmax())
+        top: int = values.item(values.argmax()) if n < 1 << 16 else int(values.max())  # no copy
         if not least <= top < 1 << 63:
             raise _unfit(top, width)
         return values, top
