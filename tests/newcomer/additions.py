@@ -167,11 +167,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
-
 
 
 def test_each_log_is_listed_when_it_is_asked_for(
