@@ -50,25 +50,29 @@ def ask(key: str, quick: bool) -> Answer:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Ask the questions, print the answers and store them."""
-    asked = arguments(given)
+    options = arguments(given)
     torch = versions_of(PYTHON, "torch", "torchmetrics", "torcheval")
     ranx = versions_of(RANX, "ranx")
     everything = ", ".join(filter(None, (versions(), torch, ranx, disabled_features())))
     print(processor(), everything, advice(), sep="\n", flush=True)
-    kept: dict[str, Any] = {"processor": processor(), "versions": everything, "quick": asked.quick}
+    record: dict[str, Any] = {
+        "processor": processor(),
+        "versions": everything,
+        "quick": options.quick,
+    }
     answers: dict[str, Answer] = {}
-    for key in asked.only or QUESTIONS:
+    for key in options.only or QUESTIONS:
         started = time.monotonic()
-        answer = ask(key, asked.quick)
+        answer = ask(key, options.quick)
         answers[key] = answer
         print(f"\n{answer.text()}\n({time.monotonic() - started:.0f} s)", flush=True)
-        if asked.json:  # after each question, so that an interrupted run keeps its answers
-            kept["answers"] = [one.as_json() for one in answers.values()]
-            text = json.dumps(kept, indent=1, ensure_ascii=False)
-            asked.json.write_text(text + "\n", encoding="utf-8")
+        if options.json:  # after each question, so that an interrupted run keeps its answers
+            record["answers"] = [entry.as_json() for entry in answers.values()]
+            text = json.dumps(record, indent=1, ensure_ascii=False)
+            options.json.write_text(text + "\n", encoding="utf-8")
     shown = (targets.table(answers, answers), targets.figures(answers, answers))
     print("", *shown, sep="\n", flush=True)
-    for module in others() if asked.others else ():
+    for module in others() if options.others else ():
         print(f"\n{module}", flush=True)
         subprocess.run([sys.executable, "-m", f"benchmarks.{module}"], check=True)
 

@@ -145,7 +145,7 @@ def jobs(
 ) -> list[Job]:
     """The jobs of these metric classes; their batches are written to the folder. Of each class the
     first case that the other version accepts, or the first one, whose error is then shown."""
-    cases_of, made = cases(), []
+    cases_of, job_list = cases(), []
     for name in names:
         number = 0
         for number, case in enumerate(cases_of[name]):
@@ -153,18 +153,18 @@ def jobs(
                 break
         else:
             number = 0
-        made += _jobs(cases_of[name][number], f"{name} {number}", sizes, folder)
-    return made
+        job_list += _jobs(cases_of[name][number], f"{name} {number}", sizes, folder)
+    return job_list
 
 
 def _jobs(case: Case[Any], stem: str, sizes: Sequence[int], folder: Path) -> list[Job]:
-    made = []
+    job_list = []
     for rows in sizes:
         file = folder / f"{stem} {rows}.json"
         file.write_text(batches_as_json(case, rows), encoding="utf-8")
         forms = ("arrays", "lists")[: 1 + (rows <= LISTS_UP_TO)]
-        made += [Job(type(case.empty).__name__, file, rows, form) for form in forms]
-    return made
+        job_list += [Job(type(case.empty).__name__, file, rows, form) for form in forms]
+    return job_list
 
 
 def compared(
@@ -258,15 +258,15 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Print the table; 1 if a ratio is above the limit each time."""
-    asked = arguments(given)
-    revision = asked.revision or last_version()
+    options = arguments(given)
+    revision = options.revision or last_version()
     print(f"compared with {revision}", flush=True)
     old = checkout_of(revision)
     with tempfile.TemporaryDirectory() as folder:
         probe = Version(old, CLOCK)
-        asked_jobs = jobs(asked.only or cases(), asked.rows, Path(folder), probe.accepts)
+        asked_jobs = jobs(options.only or cases(), options.rows, Path(folder), probe.accepts)
         probe.close()
-        comparison = compared(old, ROOT, asked_jobs, asked.limit)
+        comparison = compared(old, ROOT, asked_jobs, options.limit)
     print(comparison.text())
     return int(bool(comparison.slower))
 

@@ -31,7 +31,7 @@ def plain(value: Any) -> Any:
         case {"fraction": text}:
             return Fraction(text)
         case {"mapping": pairs}:
-            return {plain(key): plain(of) for key, of in pairs}
+            return {plain(key): plain(entry) for key, entry in pairs}
         case {"tuple": values}:
             return tuple(map(plain, values))
         case list():
@@ -57,9 +57,9 @@ def spent(path: str, form: str, updates: int, clock: Callable[[], int]) -> int:
     are counted."""
     empty, batches = read(path, form)
     state, total = empty.empty(), empty.empty()
-    given = (batches * (1 + updates // len(batches)))[:updates]
+    inputs = (batches * (1 + updates // len(batches)))[:updates]
     start = clock()
-    for columns in given:
+    for columns in inputs:
         state.update(**columns)
     total.merge(state)
     return clock() - start

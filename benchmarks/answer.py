@@ -38,8 +38,8 @@ class Answer:
 
     def add(self, *found: Found) -> None:
         """Add timings, or the reasons why there is none."""
-        self.timings += [one for one in found if isinstance(one, Timing)]
-        self.missing += [one for one in found if isinstance(one, str)]
+        self.timings += [entry for entry in found if isinstance(entry, Timing)]
+        self.missing += [entry for entry in found if isinstance(entry, str)]
 
     def best_peer(self, ours: Timing) -> Timing | None:
         """The fastest peer on the same task."""
@@ -67,10 +67,10 @@ class Answer:
 
     def lines(self) -> list[list[str]]:
         """The table: limits, ours, then peers."""
-        ours = [t for t in self.timings if not t.peer]
+        own_timings = [t for t in self.timings if not t.peer]
         peers = [t for t in self.timings if t.peer]
         limits = [t for t in (self.read, self.sort) if t.median]
-        return [self.cells(t) for t in (*limits, *ours, *peers)]
+        return [self.cells(t) for t in (*limits, *own_timings, *peers)]
 
     def markdown(self) -> str:
         """The table and the notes below it."""
@@ -102,7 +102,7 @@ class Answer:
     def of_json(cls, plain: Mapping[str, Any]) -> Answer:
         """An answer from the values of `as_json`."""
         read, sort = Timing(**plain["read"]), Timing(**plain["sort"])
-        timings = [Timing(**one) for one in plain["timings"]]
+        timings = [Timing(**fields) for fields in plain["timings"]]
         return cls(**{**plain, "read": read, "sort": sort, "timings": timings})
 
 

@@ -36,10 +36,10 @@ def exact(rows: int) -> float:
     return float(metric.compute().auc)
 
 
-def _agree(name: str, theirs: float, rows: int, off: float) -> None:
+def _agree(name: str, peer_area: float, rows: int, off: float) -> None:
     """Stop unless this is the exact area, to within `off`."""
-    ours = exact(rows)
-    assert abs(ours - theirs) <= off, (name, ours, theirs)
+    area = exact(rows)
+    assert abs(area - peer_area) <= off, (name, area, peer_area)
 
 
 def merge_for_reads(keys: NDArray[np.unsignedinteger], reads: int) -> None:
@@ -103,12 +103,12 @@ def peer_jobs() -> tuple[tuple[str, str, int, Made], ...]:
 
 def exactly(rows: int, batch: int, batched_rows: int) -> Iterator[Found]:
     """Exact peers: all rows at once, and batch by batch if they keep a state."""
-    for name, module, _, made in peer_jobs():
+    for name, module, _, make_job in peer_jobs():
         if why := missing(module):
             yield why
             continue
         scores = uniform_scores(rows)
-        job = made(labels_of(scores), scores)
+        job = make_job(labels_of(scores), scores)
         _agree(name, job(), rows, 1e-9)
         yield measure(f"{name}, {rows:,} rows", rows, job, task="one batch", peer=name)
     tasks = [
@@ -131,8 +131,8 @@ def exactly(rows: int, batch: int, batched_rows: int) -> Iterator[Found]:
 def _torch(tasks: list[Task], off: float) -> Iterator[Found]:
     if not PYTHON.is_file():
         yield ABSENT
-    for task, theirs, timing in asked(tasks):
-        _agree(task.name, theirs, task.arguments["rows"], off)
+    for task, peer_area, timing in asked(tasks):
+        _agree(task.name, peer_area, task.arguments["rows"], off)
         yield timing
 
 

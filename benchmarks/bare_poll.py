@@ -37,20 +37,20 @@ class Patience:
 
 def bare_poll(source: SourceConfig, records: int) -> int:
     """Poll until this number of records is read, with the settings of our source."""
-    group, done, patience = uuid.uuid4().hex, 0, Patience()
+    group, count, patience = uuid.uuid4().hex, 0, Patience()
     if source.library == "kafka-python":
         settings = kafka_python_settings(source, DEFAULTS)
-        named = {**settings, "group_id": group, "auto_offset_reset": "earliest"}
-        with closing(Shipped(**named)) as consumer:
+        options = {**settings, "group_id": group, "auto_offset_reset": "earliest"}
+        with closing(Shipped(**options)) as consumer:
             consumer.subscribe(list(source.topics))
-            while done < records:
-                found = patience.polled(consumer.poll(timeout_ms=500))
-                done += sum(map(len, found.values()))
-        return done
+            while count < records:
+                batches = patience.polled(consumer.poll(timeout_ms=500))
+                count += sum(map(len, batches.values()))
+        return count
     texts, limit = librdkafka_settings(source)
     texts |= {"group.id": group, "auto.offset.reset": "earliest", "enable.partition.eof": "false"}
     with closing(made(texts, lambda error: None)) as client:
         client.subscribe(list(source.topics))
-        while done < records:
-            done += len(patience.polled(client.consume(limit, 0.05)))
-    return done
+        while count < records:
+            count += len(patience.polled(client.consume(limit, 0.05)))
+    return count

@@ -54,10 +54,10 @@ def a_distinct_key(form: str, batch: int) -> tuple[float, float]:
     clicks = labels_of(click_scores(batch))
     for keys in (10, 10 * batch):
         codes = generator(keys).integers(0, keys, batch)
-        given = FORMS[form](codes, tuple(f"slice-{code}" for code in range(keys)))
+        key_column = FORMS[form](codes, tuple(f"slice-{code}" for code in range(keys)))
         state = PerKey(Ratio(), max_keys=10 * keys)
 
-        def job(state: PerKey = state, given: object = given) -> None:
+        def job(state: PerKey = state, given: object = key_column) -> None:
             for _ in range(100_000 // batch):
                 state.update(given, numerators=clicks)  # type: ignore[arg-type]
 
@@ -70,15 +70,15 @@ def a_distinct_key(form: str, batch: int) -> tuple[float, float]:
 
 def a_filling_state(rows: int, batch: int) -> list[float]:
     """Nanoseconds a row of a PerKey of 1,000 HistogramAUC, in each fifth of the rows."""
-    state, rng, found = PerKey(HistogramAUC()), generator(7), []
+    state, rng, costs = PerKey(HistogramAUC()), generator(7), []
     for fifth in range(5):
         seconds = 0.0
         for i in range(rows // 5 // batch):
             scores = click_scores(batch, 1_000 * fifth + i)
             labels, keys = labels_of(scores), rng.integers(0, KEYS, batch)
             seconds += spent(lambda k=keys, y=labels, s=scores: state.update(k, labels=y, scores=s))  # type: ignore[misc]
-        found.append(seconds / (rows // 5) * 1e9)
-    return found
+        costs.append(seconds / (rows // 5) * 1e9)
+    return costs
 
 
 def stream(n: int) -> Columns:
@@ -149,17 +149,17 @@ def _cut(column: np.ndarray | DictionaryColumn, at: slice) -> np.ndarray | Dicti
 def ask(quick: bool) -> Answer:
     rows = 1_000_000
     clicks, codes = labels_of(click_scores(rows)), generator(9).integers(0, KEYS, rows)
-    found = answer("by-key", "Updating by key", rows=rows, arrays=[clicks, codes])
+    report = answer("by-key", "Updating by key", rows=rows, arrays=[clicks, codes])
     table = []
     for form in FORMS:
         cells = []
         for batch in BATCHES:
             row, key = a_distinct_key(form, batch)
             cells.append(digits(row))
-            found.add(timing(f"{form}, batches of {batch:,}, a distinct key", [key]))
+            report.add(timing(f"{form}, batches of {batch:,}, a distinct key", [key]))
         table.append([form, *cells])
     fifths = a_filling_state(2_000_000 if quick else 20_000_000, 10_000)
-    found.add(
+    report.add(
         timing("a state that fills, a row of the first two fifths", [sum(fifths[:2]) / 2]),
         timing("a state that fills, a row of the last two fifths", [sum(fifths[3:]) / 2]),
     )
@@ -171,14 +171,14 @@ def ask(quick: bool) -> Answer:
             n = 100_000 if metric is area or batch == BATCHES[-1] else 20_000
             apart, together = experiments(metric, n, batch)
             line = f"{name} in {EXPERIMENTS} experiments, batches of {batch:,}"
-            found.add(timing(line, [1e3 * together]), timing(f"{line}, one by one", [1e3 * apart]))
-    found.notes += [
+            report.add(timing(line, [1e3 * together]), timing(f"{line}, one by one", [1e3 * apart]))
+    report.notes += [
         markdown([["ns a row with ten keys", *(f"batches of {n:,}" for n in BATCHES)], *table]),
         "A distinct key is its share of a batch of nearly as many keys as rows, for "
         f"`PerKey(Ratio())`. The state that fills is a `PerKey` of {KEYS:,} `HistogramAUC`. "
         "Experiments are of two arms and of users in groups: `PerKey(UserGroups(Panel))`.",
     ]
-    return found
+    return report
 
 
 if __name__ == "__main__":

@@ -52,13 +52,13 @@ def ask(quick: bool) -> Answer:
     keys = generator(34).integers(0, KEYS, rows)
     rewards = labels_of(unit, 0.01)
     logged = 0.02 + 0.98 * generator(35).random(rows)
-    found = answer(
+    report = answer(
         "calibration",
         "Calibration and Regression, update and compute",
         rows=rows,
         arrays=[truth, unit],
     )
-    found.add(
+    report.add(
         timing("Calibration, float64", Calibration(), rows, truth, unit, task="log loss"),
         timing("Calibration, clicks in float32", Calibration(), rows, truth, clicks),
         *(
@@ -91,26 +91,26 @@ def ask(quick: bool) -> Answer:
         measure("np.log, whose last bits differ", rows, lambda: np.log(unit), peer="np.log"),
     )
     if why := missing("sklearn"):
-        found.add(why)
-        return found
+        report.add(why)
+        return report
     from sklearn.metrics import brier_score_loss, log_loss, r2_score
 
     calibrated, regressed = Calibration(), Regression()
     calibrated.update(truth, unit)
     regressed.update(numbers, predicted)
-    ours = calibrated.compute()
+    result = calibrated.compute()
     jobs: dict[str, tuple[str, float, Callable[[], float]]] = {
-        "log_loss": ("log loss", float(ours.log_loss), lambda: log_loss(truth, unit)),
+        "log_loss": ("log loss", float(result.log_loss), lambda: log_loss(truth, unit)),
         "brier_score_loss": (
-            "Brier", float(ours.brier), lambda: brier_score_loss(truth, unit)
+            "Brier", float(result.brier), lambda: brier_score_loss(truth, unit)
         ),
         "r2_score": ("R²", float(regressed.compute().r2), lambda: r2_score(numbers, predicted)),
     }  # fmt: skip
     for name, (task, value, job) in jobs.items():
-        theirs = float(job())
-        assert math.isclose(theirs, value, rel_tol=1e-9), (name, theirs, value)
-        found.add(measure(f"scikit-learn, {name}", rows, job, task=task, peer="scikit-learn"))
-    return found
+        peer_value = float(job())
+        assert math.isclose(peer_value, value, rel_tol=1e-9), (name, peer_value, value)
+        report.add(measure(f"scikit-learn, {name}", rows, job, task=task, peer="scikit-learn"))
+    return report
 
 
 if __name__ == "__main__":

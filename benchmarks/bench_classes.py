@@ -30,7 +30,7 @@ def ask(quick: bool) -> Answer:
     scores = generator(52).random((rows, CLASSES), np.float32)
     truth = generator(50).integers(0, CLASSES, rows, np.int64)
     labels = (generator(53).random((rows, CLASSES), np.float32) < 0.2).astype(np.uint8)
-    found = answer(
+    report = answer(
         "classes",
         f"Rows with scores of {CLASSES} classes",
         rows=rows,
@@ -38,7 +38,7 @@ def ask(quick: bool) -> Answer:
     )
     few = 1_000
     cells = (4 * np.arange(CLASSES) + 2 * labels + (scores >= 0.5)).reshape(-1)
-    found.add(
+    report.add(
         measure("np.bincount of the cells of labels", rows, lambda: np.bincount(cells)),
         fed("MulticlassConfusion", MulticlassConfusion(CLASSES), rows, truth, scores),
         fed("MulticlassConfusion", MulticlassConfusion(CLASSES), few, truth, scores),
@@ -49,7 +49,7 @@ def ask(quick: bool) -> Answer:
         fed("MulticlassAUC", MulticlassAUC(CLASSES), few, truth, scores),
         fed("MulticlassAUC, exact", MulticlassAUC(CLASSES, exact=True), rows, truth, scores),
     )
-    return found
+    return report
 
 
 if __name__ == "__main__":

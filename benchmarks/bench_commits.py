@@ -102,10 +102,10 @@ def delta_of(config: Config, head: Head, values: list[bytes | None]) -> Delta:
     """The delta of these records after a head."""
     decoder, start = Decoder(config), head.next_offset
     delta = Delta(config, head.partition, start, head.greatest_event_ms)
-    for at in range(0, len(values), CHUNK):
-        some = values[at : at + CHUNK]
-        first, last = start + at, start + at + len(some)
-        chunk = Chunk(head.partition, first, last, range(first, last), some)
+    for offset in range(0, len(values), CHUNK):
+        records = values[offset : offset + CHUNK]
+        first, last = start + offset, start + offset + len(records)
+        chunk = Chunk(head.partition, first, last, range(first, last), records)
         for decoded in decoder.pieces(chunk):
             delta.add(decoded)
     return delta
@@ -115,12 +115,12 @@ def cost_of(ledger: Ledger, of: Generation, head: Head, delta: Delta) -> tuple[C
     """Commit, and return its cost with the moved head."""
     started = time.perf_counter()
     commit: Commit = commit_of(head, delta)
-    made = time.perf_counter()
+    middle = time.perf_counter()
     moved = ledger.commit(of, commit)
-    done = time.perf_counter()
+    end = time.perf_counter()
     sizes = [len(piece.state) for piece in commit.shards]
-    return Cost(delta.end - delta.start, len(sizes), sum(sizes), max(sizes), made - started,
-                done - made), moved  # fmt: skip
+    return Cost(delta.end - delta.start, len(sizes), sum(sizes), max(sizes), middle - started,
+                end - middle), moved  # fmt: skip
 
 
 def costs(config: Config, sizes: tuple[int, ...] = (*SIZES, SIZES[0])) -> Iterator[list[Cost]]:
@@ -132,13 +132,13 @@ def costs(config: Config, sizes: tuple[int, ...] = (*SIZES, SIZES[0])) -> Iterat
             for number in range(PARTITIONS)
         ]
         for size in sizes:
-            found = []
+            size_costs = []
             for seed in range(ROUNDS.get(size, 1)):
                 for i, head in enumerate(heads):
                     delta = delta_of(config, head, events(size, seed * PARTITIONS + i))
                     cost, heads[i] = cost_of(ledger, generation, head, delta)
-                    found.append(cost)
-            yield found
+                    size_costs.append(cost)
+            yield size_costs
 
 
 def report(name: str, config: Config) -> None:
@@ -146,11 +146,11 @@ def report(name: str, config: Config) -> None:
     print(f"\n{name}: a commit of one of {PARTITIONS} partitions, medians")
     print(f"{'new events':>12}{'rows':>8}{'bytes':>14}{'bytes an event':>16}{'largest row':>14}"
           f"{'states ms':>12}{'transaction ms':>16}{'us an event':>13}")  # fmt: skip
-    for found in costs(config):
-        n = found[0].events
+    for size_costs in costs(config):
+        n = size_costs[0].events
 
-        def median(of: str, found: list[Cost] = found) -> float:
-            return float(statistics.median(getattr(cost, of) for cost in found))
+        def median(of: str, sample: list[Cost] = size_costs) -> float:
+            return float(statistics.median(getattr(cost, of) for cost in sample))
 
         spent = median("states_s") + median("transaction_s")
         print(f"{n:>12,}{median('rows'):>8.0f}{median('nbytes'):>14,.0f}"
@@ -165,10 +165,10 @@ def main() -> None:
     parser.add_argument("--store", help="the URL of an empty database, measured beside SQLite")
     url = parser.parse_args().store
     print(f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}")
-    with tempfile.TemporaryDirectory() as made:
-        report("SQLite", loaded(Path(made)))
+    with tempfile.TemporaryDirectory() as folder:
+        report("SQLite", loaded(Path(folder)))
         if url:
-            report("the store of --store", loaded(Path(made), url))
+            report("the store of --store", loaded(Path(folder), url))
 
 
 if __name__ == "__main__":

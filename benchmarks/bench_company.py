@@ -78,10 +78,10 @@ def cpu_s(*roots: int) -> float:
             fields = path.read_text().rpartition(")")[2].split()
             pid = int(path.parent.name)
             parents[pid], ticks[pid] = int(fields[1]), sum(map(int, fields[11:15]))
-    found = set(roots)
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    return sum(ticks.get(pid, 0) for pid in found) / CLOCK_HZ
+    pids = set(roots)
+    while children := {pid for pid, parent in parents.items() if parent in pids} - pids:
+        pids |= children
+    return sum(ticks.get(pid, 0) for pid in pids) / CLOCK_HZ
 
 
 def memory_mb(pid: int) -> float:
@@ -126,13 +126,13 @@ class Workers:
 
     def sums(self) -> Counter[str]:
         """The sums of all tallies; of the longest commit the longest."""
-        found = Counter[str]()
+        totals = Counter[str]()
         for path in self.tallies:
             tally = Tally.read(path)
-            longest_s = max(found["longest_s"], tally["longest_s"])
-            found.update(tally)
-            found["longest_s"] = longest_s  # type: ignore[assignment]
-        return found
+            longest_s = max(totals["longest_s"], tally["longest_s"])
+            totals.update(tally)
+            totals["longest_s"] = longest_s  # type: ignore[assignment]
+        return totals
 
 
 class Reader:
@@ -153,11 +153,11 @@ class Reader:
     def follow(self, paths: Sequence[str], every_s: float, plan: Plan) -> None:
         """Ask again and again, in a thread."""
         limit_s = time.monotonic() + 30
-        while "serving http" not in (said := self._log.read_text()):
+        while "serving http" not in (log := self._log.read_text()):
             if time.monotonic() > limit_s or self.process.poll() is not None:
-                raise SystemExit(f"{self.name}: no server:\n{said[-2000:]}")
+                raise SystemExit(f"{self.name}: no server:\n{log[-2000:]}")
             time.sleep(0.05)
-        url = said.split("serving ")[1].split()[0]
+        url = log.split("serving ")[1].split()[0]
 
         def run() -> None:
             while not self._ended.wait(every_s):
@@ -232,19 +232,19 @@ class Bench:
 
     def carried(self, store: str, seconds: float) -> float:
         """Events that one worker counts and commits in a second of its own time, without a pace."""
-        workers, seen = self.workers(self.plan(store, 0)), list[Counter[str]]()
+        workers, history = self.workers(self.plan(store, 0)), list[Counter[str]]()
         workers.start()
         limit_s = time.monotonic() + 120 + seconds
-        while len(seen) < 3 or spent_s(seen[-1]) - spent_s(seen[0]) < seconds:
+        while len(history) < 3 or spent_s(history[-1]) - spent_s(history[0]) < seconds:
             time.sleep(TICK_S)
             workers.look()
             if time.monotonic() > limit_s:
                 raise SystemExit("a worker commits too seldom; give it fewer metrics or more time")
             sums = workers.sums()
-            if sums["commits"] > (seen[-1]["commits"] if seen else 0):
-                seen.append(sums)
+            if sums["commits"] > (history[-1]["commits"] if history else 0):
+                history.append(sums)
         workers.end(signal.SIGKILL)
-        first, last = seen[0], seen[-1]
+        first, last = history[0], history[-1]
         return (last["events"] - first["events"]) / (spent_s(last) - spent_s(first))
 
     def writing(self, plan: Plan, topic: str, ended: threading.Event) -> threading.Thread:
@@ -256,8 +256,8 @@ class Bench:
             written = 0
             while not ended.wait(TICK_S):
                 due = plan.due(time.time())
-                some = [kafka_broker.Record(value) for value in pool.records(written, due)]
-                kafka_broker.produce(broker, topic, some)
+                records = [kafka_broker.Record(value) for value in pool.records(written, due)]
+                kafka_broker.produce(broker, topic, records)
                 written = due
 
         thread = threading.Thread(target=run, daemon=True)
@@ -302,23 +302,23 @@ def play(
         readers = {name: Reader(name, store, bench.folder) for name in READERS}
         for name, reader in readers.items():
             reader.follow(READERS[name][1], READERS[name][0], plan)
-        began_s, killed_s, seen = time.time(), 0.0, 0.0
-        reading_s = {name: cpu_s(one.process.pid) for name, one in readers.items()}
+        began_s, killed_s, commits = time.time(), 0.0, 0.0
+        reading_s = {name: cpu_s(client.process.pid) for name, client in readers.items()}
         for part in range(kills + 1):
             until_s = began_s + seconds * (part + 1) / (kills + 1)
             while time.time() < until_s:
                 time.sleep(TICK_S)
                 workers.look()
-                if killed_s and workers.sums()["commits"] > seen:
+                if killed_s and workers.sums()["commits"] > commits:
                     backs_s.append(time.time() - killed_s)
                     killed_s = 0.0
             if part < kills:
                 workers.end(signal.SIGKILL)
-                killed_s, seen = time.time(), workers.sums()["commits"]
+                killed_s, commits = time.time(), workers.sums()["commits"]
                 workers.start()
         wall_s = time.time() - began_s
         offered_s = time.time() - plan.began_s
-        readers_s = {n: cpu_s(one.process.pid) - reading_s[n] for n, one in readers.items()}
+        readers_s = {n: cpu_s(client.process.pid) - reading_s[n] for n, client in readers.items()}
         ended.set()
         workers.end()
         if writer is not None:
@@ -338,12 +338,12 @@ def play(
 def differences(config: Config, pool: Pool, store: str) -> Iterator[str]:
     """The states of a store that are not those of the fold."""
     with closing(Ledger.open(store)) as ledger:
-        records, found = held(ledger)
+        records, states = held(ledger)
     expected = fold(config, pool, records)
-    for key in sorted(found.keys() | expected.keys()):
-        if found.get(key) != expected.get(key):
+    for key in sorted(states.keys() | expected.keys()):
+        if states.get(key) != expected.get(key):
             yield f"{key[0]}, grouping {key[1]}: not the bytes of the fold of {records:,} records"
-    same = sum(found.get(key) == expected[key] for key in expected)
+    same = sum(states.get(key) == expected[key] for key in expected)
     print(f"{same} of {len(expected)} states equal the fold of {records:,} records", flush=True)
 
 
@@ -379,19 +379,22 @@ def report(spent: Spent) -> None:
           f"{sums['longest_s'] * 1e3:.0f} ms")  # fmt: skip
     if spent.counted < 0.9 * spent.rate:
         print(f"{spent.counted:,.0f} events a second were counted, too few: results aged")
-    ages = sorted(age for one in spent.readers.values() for age in one.ages_s)
+    ages = sorted(age for client in spent.readers.values() for age in client.ages_s)
     if ages:
         high = ages[min(int(0.95 * len(ages)), len(ages) - 1)]
         print(f"age of results: median {statistics.median(ages):.1f} s, 95 % {high:.1f} s, most "
               f"{ages[-1]:.1f} s")  # fmt: skip
     print(f"{'answers':>7} {'kB':>8} {'median ms':>10} {'most ms':>8}")
-    for one in spent.readers.values():
-        for path, took in one.took_s.items():
+    for reader in spent.readers.values():
+        for path, took in reader.took_s.items():
             middle_ms, most_ms = statistics.median(took) * 1e3, max(took) * 1e3
-            line = f"{len(took):7} {one.nbytes[path] / 1e3:8,.0f} {middle_ms:10,.0f}"
+            line = f"{len(took):7} {reader.nbytes[path] / 1e3:8,.0f} {middle_ms:10,.0f}"
             print(f"{line} {most_ms:8,.0f}  {path}")
     print(f"memory of the worker: at most {spent.peak_mb:,.0f} MB")
-    for problem in [*spent.problems, *(p for one in spent.readers.values() for p in one.problems)]:
+    for problem in [
+        *spent.problems,
+        *(p for client in spent.readers.values() for p in client.problems),
+    ]:
         print(problem)
 
 
@@ -409,12 +412,12 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--kills", type=int, help="by default one a minute")
     parser.add_argument("--quick", action="store_true", help="below a minute, with one kill")
     parser.add_argument("--config", action="store_true", help="print the config, and end")
-    asked = parser.parse_args(given)
-    if asked.quick:
-        asked.seconds, asked.pool, asked.kills = 20.0, 100_000, 1
-    if asked.kills is None:
-        asked.kills = int(asked.seconds / 60)
-    return asked
+    args = parser.parse_args(given)
+    if args.quick:
+        args.seconds, args.pool, args.kills = 20.0, 100_000, 1
+    if args.kills is None:
+        args.kills = int(args.seconds / 60)
+    return args
 
 
 @contextmanager
@@ -425,34 +428,34 @@ def stores(kind: str, folder: Path) -> Iterator[tuple[Callable[[], str], Sequenc
         yield lambda: str(folder / f"company-{next(numbers)}.db"), ()
         return
     with postgres_server.running_postgres() as server:
-        mine = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
-        yield server.new_store, [int(pid) for pid in mine]
+        children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+        yield server.new_store, [int(pid) for pid in children]
 
 
 def main(given: Sequence[str] | None = None) -> None:
     """Print the figures of one run."""
-    asked = arguments(given)
-    if asked.config:
-        print(CONFIG + tables_of(asked.metrics, asked.experiments))
+    args = arguments(given)
+    if args.config:
+        print(CONFIG + tables_of(args.metrics, args.experiments))
         return
     print(versions(), TARGETS, sep="\n", flush=True)
-    form = "json" if asked.source == "json" else "arrow"
+    form = "json" if args.source == "json" else "arrow"
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="company-")))
-        new_store, databases = stack.enter_context(stores(asked.store, folder))
+        new_store, databases = stack.enter_context(stores(args.store, folder))
         broker = None
-        if asked.source == "kafka":
+        if args.source == "kafka":
             broker = stack.enter_context(kafka_broker.running_broker())
-        models = -(-asked.metrics // 10)
-        table = events(asked.pool, models, asked.slices, asked.experiments)
+        models = -(-args.metrics // 10)
+        table = events(args.pool, models, args.slices, args.experiments)
         write_pool(folder / "pool", table, form)
-        bench = Bench(folder, folder / "pool", form, asked.metrics, asked.experiments, broker)
-        carried = bench.carried(new_store(), min(asked.seconds / 4, 20))
-        rate = min(asked.rate, HEADROOM * carried)
-        what = f"{asked.source} into {asked.store}, {asked.metrics} metrics, {asked.slices:,} items"
-        what += f", {asked.experiments} experiments" if asked.experiments else ""
-        print(f"{what}; a core carries {carried:,.0f} events a second", flush=True)
-        report(play(bench, new_store(), rate, asked.seconds, asked.kills, databases))
+        bench = Bench(folder, folder / "pool", form, args.metrics, args.experiments, broker)
+        carried = bench.carried(new_store(), min(args.seconds / 4, 20))
+        rate = min(args.rate, HEADROOM * carried)
+        workload = f"{args.source} into {args.store}, {args.metrics} metrics, {args.slices:,} items"
+        workload += f", {args.experiments} experiments" if args.experiments else ""
+        print(f"{workload}; a core carries {carried:,.0f} events a second", flush=True)
+        report(play(bench, new_store(), rate, args.seconds, args.kills, databases))
 
 
 if __name__ == "__main__":

@@ -86,19 +86,19 @@ def timings() -> Iterator[Timing]:
     for name, (metric, takes, headline) in METRICS.items():
         state = PerKey(metric)
         state.update(columns["keys"], **{a: columns[c] for a, c in takes.items()})
-        alone, results = state.state(state.keys()[0]), list[object]()
+        single_state, results = state.state(state.keys()[0]), list[object]()
 
         def compute(state: PerKey = state, results: list[object] = results) -> None:
             results[:] = state.compute().values()
 
         def read(results: list[object] = results, headline: str = headline) -> None:
-            for one in results:
-                figure(one, headline)
+            for result in results:
+                figure(result, headline)
 
         yield measure(name, KEYS, compute)
         yield measure(f"{name}, its {headline}", KEYS, read, setup=compute)
         yield measure(f"{name}, its digest", KEYS, state.digests)
-        yield measure(f"{name}, one key alone", 1, alone.compute)
+        yield measure(f"{name}, one key alone", 1, single_state.compute)
 
 
 def panel() -> Panel:
@@ -164,7 +164,7 @@ def windows_of_panels() -> Timing:
 
 def ask(quick: bool) -> Answer:
     columns = rows_of(1_000_000)
-    found = answer(
+    report = answer(
         "compute-by-key",
         f"Reading {KEYS:,} keys of {ROWS // KEYS} rows",
         rows=1_000_000,
@@ -172,13 +172,13 @@ def ask(quick: bool) -> Answer:
         unit="key",
         of=ROWS // KEYS,
     )
-    found.add(*timings(), *panels(), frames())
+    report.add(*timings(), *panels(), frames())
     if not quick:
-        found.add(windows_of_panels())
-    found.notes.append(
+        report.add(windows_of_panels())
+    report.notes.append(
         "The limits are those of a key's rows. A headline is read of a result that was computed."
     )
-    return found
+    return report
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def ask(quick: bool) -> Answer:
     rows = 1_000_000 if quick else 10_000_000
     truth, guess = classes(rows, 2)
     scores = (guess + uniform_scores(rows)) / np.float32(2)  # the guess is score >= 0.5
-    found = answer(
+    report = answer(
         "confusion",
         "BinaryConfusion and MulticlassConfusion, update",
         rows=rows,
@@ -52,17 +52,17 @@ def ask(quick: bool) -> Answer:
     columns = classes(rows, MANY)
     for size in SIZES:
         task = "2 classes" if size == SIZES[0] else ""
-        found.add(timing("2 classes", BinaryConfusion(0.5), size, truth, scores, task=task))
+        report.add(timing("2 classes", BinaryConfusion(0.5), size, truth, scores, task=task))
     wide = scores.astype(np.float64)
-    found.add(timing("2 classes, float64", BinaryConfusion(0.5), 10_000, truth, wide))
+    report.add(timing("2 classes, float64", BinaryConfusion(0.5), 10_000, truth, wide))
     for size in SIZES:
         task = f"{MANY} classes" if size == SIZES[0] else ""
         empty = MulticlassConfusion(MANY)
-        found.add(timing(f"{MANY} classes", empty, size, *columns, task=task))
+        report.add(timing(f"{MANY} classes", empty, size, *columns, task=task))
     long = [column.astype(np.int64) for column in columns]
-    found.add(timing(f"{MANY} classes, int64", MulticlassConfusion(MANY), SIZES[0], *long))
-    found.add(*peers(rows))
-    return found
+    report.add(timing(f"{MANY} classes, int64", MulticlassConfusion(MANY), SIZES[0], *long))
+    report.add(*peers(rows))
+    return report
 
 
 def peers(rows: int) -> Iterator[Found]:
@@ -73,12 +73,12 @@ def peers(rows: int) -> Iterator[Found]:
         "river": ("river", SLOW, _river),
     }
     for count in (2, MANY):
-        for name, (module, n, made) in jobs.items():
+        for name, (module, n, make_job) in jobs.items():
             if why := missing(module):
                 yield why
                 continue
             truth, guess = classes(n, count)
-            job = made(truth, guess, count)
+            job = make_job(truth, guess, count)
             _agree(name, job(), n, count)
             line = f"{name}, {count} classes, {n:,} rows"
             yield measure(line, n, job, task=f"{count} classes", peer=name)
@@ -95,16 +95,16 @@ def peers(rows: int) -> Iterator[Found]:
         for count in (2, MANY)
         for tool, checked in (("torchmetrics", True), ("torchmetrics", False), ("torcheval", True))
     ]
-    for task, theirs, time in asked(tasks):
-        _agree(task.name, theirs, rows, task.arguments["classes"])
+    for task, peer_matrix, time in asked(tasks):
+        _agree(task.name, peer_matrix, rows, task.arguments["classes"])
         yield time
 
 
-def _agree(name: str, theirs: Any, rows: int, count: int) -> None:
+def _agree(name: str, peer_matrix: Any, rows: int, count: int) -> None:
     """Stop unless these are our counts."""
     metric = MulticlassConfusion(count)
     metric.update(*classes(rows, count))
-    assert np.array_equal(metric.compute().matrix, theirs), name
+    assert np.array_equal(metric.compute().matrix, peer_matrix), name
 
 
 def _scikit_learn(truth: np.ndarray, guess: np.ndarray, count: int) -> Callable[[], Any]:
@@ -135,8 +135,8 @@ def _river(truth: np.ndarray, guess: np.ndarray, count: int) -> Callable[[], Any
 
     def job() -> Any:
         metric = ConfusionMatrix(classes=set(range(count)))
-        for one, other in pairs:
-            metric.update(one, other)
+        for label, prediction in pairs:
+            metric.update(label, prediction)
         table = np.zeros((count, count), np.int64)
         for i, row in metric.data.items():
             for j, cell in row.items():

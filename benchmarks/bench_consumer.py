@@ -102,12 +102,12 @@ def loaded(case: Case, folder: Path) -> Config:
 # generator abandoned by an exception would stay open.
 def read(config: Config, records: int) -> Generator[Chunk, None, None]:
     """All chunks of a source."""
-    done, patience = 0, Patience()
+    total, patience = 0, Patience()
     with closing(open_source(config, OPTIONS)) as source:
         source.assign(Beginning())
-        while done < records:
+        while total < records:
             for chunk in patience.polled(source.poll(0.5)):
-                done += len(chunk)
+                total += len(chunk)
                 yield chunk
 
 
@@ -119,10 +119,10 @@ def decoded(config: Config, records: int) -> Generator[Decoded, None, None]:
             yield from decoder.pieces(chunk)
 
 
-def rows_of(found: Generator[Chunk, None, None] | Generator[Decoded, None, None]) -> int:
+def rows_of(pieces: Generator[Chunk, None, None] | Generator[Decoded, None, None]) -> int:
     """The number of events in these chunks."""
-    with closing(found):
-        return sum(len(one.chunk if isinstance(one, Decoded) else one) for one in found)
+    with closing(pieces):
+        return sum(len(piece.chunk if isinstance(piece, Decoded) else piece) for piece in pieces)
 
 
 def counted(config: Config, records: int) -> int:
@@ -158,8 +158,8 @@ def layers(case: Case, folder: Path) -> list[tuple[str, Callable[[], object]]]:
         lambda: counted(fresh(), case.records),
         lambda: service.run(fresh(), OPTIONS, stop=Stop()),
     ]
-    named = list(zip(LAYERS, jobs, strict=True))
-    return named if "kafka" in case.name else named[1:]
+    pairs = list(zip(LAYERS, jobs, strict=True))
+    return pairs if "kafka" in case.name else pairs[1:]
 
 
 Seconds = dict[str, list[float]]
@@ -182,16 +182,18 @@ def timed(case: Case, folder: Path, rounds: int = ROUNDS) -> tuple[Seconds, Seco
 
 def row(case: Case, cpu: Seconds, wall: Seconds) -> str:
     """One line of the table."""
-    each = {name: statistics.median(spent) / case.events * 1e9 for name, spent in cpu.items()}
-    bare = each.get("bare poll", 0.0)
-    metrics = each["metrics"] - each["decoding"]
-    parts = [bare, each["source"] - bare, each["decoding"] - each["source"], metrics]
-    parts.append(each["commit"] - each["metrics"])
+    costs = {name: statistics.median(spent) / case.events * 1e9 for name, spent in cpu.items()}
+    bare = costs.get("bare poll", 0.0)
+    metrics = costs["metrics"] - costs["decoding"]
+    parts = [bare, costs["source"] - bare, costs["decoding"] - costs["source"], metrics]
+    parts.append(costs["commit"] - costs["metrics"])
     line = f"{case.name:<22}" + "".join(f"{part:>9.0f}" for part in parts)
-    line += f"{each['commit']:>9.0f}{1e9 / each['metrics']:>13,.0f}{1e9 / each['commit']:>13,.0f}"
+    line += (
+        f"{costs['commit']:>9.0f}{1e9 / costs['metrics']:>13,.0f}{1e9 / costs['commit']:>13,.0f}"
+    )
     line += f"{case.events / statistics.median(wall['commit']):>13,.0f}"
-    line += f"{metrics / each['decoding']:>10.0%}"
-    return line + (f"{bare / each['commit']:>10.0%}" if bare else f"{'':>10}")
+    line += f"{metrics / costs['decoding']:>10.0%}"
+    return line + (f"{bare / costs['commit']:>10.0%}" if bare else f"{'':>10}")
 
 
 def head() -> str:
@@ -320,8 +322,8 @@ def experiment_cases(folder: Path, events: int) -> Iterator[Case]:
     text = f'kind = "file"\npath = "{path.name}"\nformat = "jsonl"\n'
     for n in EXPERIMENTS:
         name = f"{n} experiment{'s' if n > 1 else ''}"
-        made = written(folder, name.replace(" ", "-"), text)
-        head, _, rest = made.read_text().partition("[experiment]\n")
+        config_path = written(folder, name.replace(" ", "-"), text)
+        head, _, rest = config_path.read_text().partition("[experiment]\n")
         head = head.replace('user = "user"', 'user = "user"\nassignments = "exps"')
         head = head.replace('gauc = { type = "GroupedAUC" }\n', OF_USERS)
         store = rest[rest.index("[store]") :]
@@ -330,8 +332,8 @@ def experiment_cases(folder: Path, events: int) -> Iterator[Case]:
             'decision = ["ctr"]\nmetrics = ["auc", "scores", "places", "clicks"]\nmde = 0.002\n'
             for i in range(n)
         )
-        made.write_text("".join([head, *tables, store]))
-        yield Case(name, made, events, events)
+        config_path.write_text("".join([head, *tables, store]))
+        yield Case(name, config_path, events, events)
 
 
 def is_good(line: bytes) -> bool:
@@ -397,14 +399,14 @@ def ask(quick: bool) -> Answer:
             cpu, _ = timed(case, folder, 2 if quick else ROUNDS)
             before = 0.0
             for layer, seconds in cpu.items():
-                each = [spent / case.events * 1e9 for spent in seconds]
-                profile.add(timing(f"{case.name}: {layer}", [statistics.median(each) - before]))
-                before = statistics.median(each)
-            profile.add(timing(f"{case.name}: all", each))
+                costs = [spent / case.events * 1e9 for spent in seconds]
+                profile.add(timing(f"{case.name}: {layer}", [statistics.median(costs) - before]))
+                before = statistics.median(costs)
+            profile.add(timing(f"{case.name}: all", costs))
             if case.name.endswith(("experiment", "experiments")):
                 for layer, words in (("decoding", "decoded"), ("metrics", "counted")):
-                    each = [spent / case.events * 1e9 for spent in cpu[layer]]
-                    profile.add(timing(f"{case.name}: {words}", each))
+                    costs = [spent / case.events * 1e9 for spent in cpu[layer]]
+                    profile.add(timing(f"{case.name}: {words}", costs))
     profile.notes.append(
         "A layer is the difference of two measurements. bare poll: the Kafka client's own, which "
         "our source replaces in part, so the source may be below 0. metrics: the updates; commit: "
@@ -419,15 +421,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_consumer")
     parser.add_argument("--events", type=int, default=0, help="number of events of each format")
     parser.add_argument("--only", default="", help="only cases whose name contains this")
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as made, topics() as broker:
-        folder = Path(made)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory, topics() as broker:
+        folder = Path(directory)
         versions = f"Python {platform.python_version()}, numpy {np.__version__}"
         print(f"{versions}, {platform.machine()}, one core, medians of {ROUNDS}\n\n{head()}")
-        of_kafka = kafka_cases(folder, broker.bootstrap, broker.made, asked.events, asked.only)
+        of_kafka = kafka_cases(folder, broker.bootstrap, broker.made, options.events, options.only)
         with rare_collections():
-            for case in chain(of_kafka, file_cases(folder, asked.events)):
-                if asked.only in case.name:
+            for case in chain(of_kafka, file_cases(folder, options.events)):
+                if options.only in case.name:
                     print(row(case, *timed(case, folder)), flush=True)
         print(FOOT)
 

@@ -44,8 +44,8 @@ def report(title: str, state: HistogramAUC | ExactAUC, work: Workload) -> str:
     state.update(work.truth, work.scores)
     curve = state.compute()
     curve.roc()  # the points are counted now
-    for name, theirs in work.answers.items():
-        agree(curve, name, theirs)
+    for name, peer_answer in work.answers.items():
+        agree(curve, name, peer_answer)
     curve = state.compute()
     curve.roc()
 

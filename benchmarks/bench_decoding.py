@@ -56,8 +56,8 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 def good_events() -> list[bytes]:
     """Events that no one refuses."""
     lines = (line for batch in Simulation(2 * CHUNKS * EVENTS).batches() for line in batch)
-    found = [line for line in lines if is_good(line)]
-    return found[: CHUNKS * EVENTS]
+    events = [line for line in lines if is_good(line)]
+    return events[: CHUNKS * EVENTS]
 
 
 def is_good(line: bytes) -> bool:
@@ -76,19 +76,19 @@ def is_good(line: bytes) -> bool:
 def chunks(lines: Sequence[bytes]) -> list[Chunk]:
     """The lines as chunks of a file."""
     records = TextRecords("jsonl", max(map(len, lines)), "events")
-    found = records.feed(b"".join(line + b"\n" for line in lines))
+    events = records.feed(b"".join(line + b"\n" for line in lines))
     starts = range(0, len(lines), EVENTS)
-    return [text_chunk(LOG, start, found[start : start + EVENTS], records) for start in starts]
+    return [text_chunk(LOG, start, events[start : start + EVENTS], records) for start in starts]
 
 
 def with_bad(lines: Sequence[bytes], count: int) -> list[bytes]:
     """The lines, with `count` of each chunk cut off, evenly spread."""
-    found = list(lines)
+    events = list(lines)
     for start in range(0, len(lines), EVENTS):
         for i in range(count):
-            at = start + i * EVENTS // count
-            found[at] = found[at][:70]
-    return found
+            index = start + i * EVENTS // count
+            events[index] = events[index][:70]
+    return events
 
 
 def demo() -> Config:
@@ -104,11 +104,11 @@ def ask(quick: bool) -> Answer:
     decoder, read = Decoder(config), msgspec.json.Decoder(Event).decode
 
     def decoding(count: int) -> Callable[[], None]:
-        made = chunks(with_bad(lines, count))
+        chunk_list = chunks(with_bad(lines, count))
 
         def job() -> None:
-            for one in made:
-                decoder.decode(one)
+            for chunk in chunk_list:
+                decoder.decode(chunk)
 
         return job
 
@@ -118,8 +118,8 @@ def ask(quick: bool) -> Answer:
 
     jobs = {name: decoding(count) for name, count in BAD.items()}
     turns = in_turns({"msgspec": anchor} | jobs, len(lines), 3 if quick else ROUNDS)
-    spent = {one.name: one for one in turns}
-    found = answer(
+    spent = {turn.name: turn for turn in turns}
+    report = answer(
         "decoding",
         "JSON events into columns",
         rows=len(lines),
@@ -128,19 +128,19 @@ def ask(quick: bool) -> Answer:
     )
     good, bad = spent["none bad"], spent["all bad"]
     for name, count in BAD.items():
-        found.add(spent[name])
+        report.add(spent[name])
         if 0 < count < EVENTS:
             share = count / EVENTS
-            each = (1 - share) * good.median + share * bad.median
-            found.add(timing(f"{name}, its events each alone", [each]))
-    found.add(replace(spent["msgspec"], peer="msgspec"))
-    found.notes.append(
+            mean_ns = (1 - share) * good.median + share * bad.median
+            report.add(timing(f"{name}, its events each alone", [mean_ns]))
+    report.add(replace(spent["msgspec"], peer="msgspec"))
+    report.notes.append(
         f"Chunks of {EVENTS:,} events. msgspec decodes the same bytes into objects with the same "
         "fields; it checks and converts nothing. Bad events are cut off, evenly spread. The reader "
         "of files has measured the longest line; for messages of Kafka the decoder does, which is "
         "some 7 % of msgspec's time more."
     )
-    return found
+    return report
 
 
 if __name__ == "__main__":

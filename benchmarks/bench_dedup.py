@@ -66,10 +66,10 @@ def stream(n: int) -> tuple[np.ndarray[tuple[int], np.dtype[np.uint64]], list[sl
     """Hashes of ids, and the batches."""
     random = np.random.default_rng(3)
     numbers = np.arange(n)
-    again = random.random(n) < 0.05
-    numbers[again] = np.maximum(numbers[again] - random.integers(1, 100_000, again.sum()), 0)
+    repeats = random.random(n) < 0.05
+    numbers[repeats] = np.maximum(numbers[repeats] - random.integers(1, 100_000, repeats.sum()), 0)
     hashes = np.asarray(hash_ids(list(map(str, numbers.tolist())))).view(np.uint64)
-    return hashes, [slice(at, min(at + BATCH, n)) for at in range(0, n, BATCH)]
+    return hashes, [slice(start, min(start + BATCH, n)) for start in range(0, n, BATCH)]
 
 
 def seen_ids(n: int, url: str) -> None:
@@ -79,23 +79,23 @@ def seen_ids(n: int, url: str) -> None:
     with closing(Ledger.open(url, create=True)) as ledger:
         generation = ledger.begin({}, {}).generation
         head = ledger.resolve(generation, LOG, 0)
-        seen, repeats, looked_s, stored_s = SeenIds(DAY_MS, DAY_MS // 24), 0, 0.0, 0.0
+        id_set, repeats, looked_s, stored_s = SeenIds(DAY_MS, DAY_MS // 24), 0, 0.0, 0.0
         for batch in batches:
             began_s = time.process_time()
-            repeats += int(seen.repeats(hashes[batch], times[batch]).sum())
+            repeats += int(id_set.repeats(hashes[batch], times[batch]).sum())
             looked_s += time.process_time() - began_s
             if batch.stop % COMMIT == 0 or batch.stop == n:
                 began_s = time.process_time()
-                taken = seen.take()
+                taken = id_set.take()
                 end = Commit(head, head.next_offset, batch.stop, 0, Counters(), seen=taken)
                 head = ledger.commit(generation, end)
-                seen.committed(taken)
+                id_set.committed(taken)
                 stored_s += time.process_time() - began_s
         began_s = time.process_time()
         rows = read_seen(ledger.store, head)
         loaded = SeenIds(DAY_MS, DAY_MS // 24, rows)
         load_s = time.process_time() - began_s
-    print(f"ids {len(seen):,}, repeats {repeats:,}")
+    print(f"ids {len(id_set):,}, repeats {repeats:,}")
     print(f"lookups {n / looked_s:,.0f} events/s; with commits {n / (looked_s + stored_s):,.0f}")
     print(f"memory {loaded.nbytes / len(loaded):.1f} bytes an id")
     print(f"store {sum(len(ids) for _, ids in rows) / len(loaded):.1f} bytes in {len(rows)} rows")
@@ -123,10 +123,10 @@ def joined(n: int, folder: Path, *, alike: bool) -> None:
             values[Partition("bench", "clicks", "clicks", number)].append(
                 json.dumps(click).encode()
             )
-    for log, some in values.items():
-        some.sort(key=lambda value: json.loads(value or b"")["ts"])
-        values[log] = some
-    source = MemorySource({log: Log(some) for log, some in values.items()}, limit=BATCH)
+    for log, events in values.items():
+        events.sort(key=lambda value: json.loads(value or b"")["ts"])
+        values[log] = events
+    source = MemorySource({log: Log(entries) for log, entries in values.items()}, limit=BATCH)
     with closing(Ledger.open(config.store.url, create=True)) as ledger:
         generation = begin(ledger, config).generation
         options = Options(until_end=True, close=True)

@@ -92,17 +92,19 @@ def plain(paths: Sequence[str]) -> States:
 def open_task(paths: Sequence[str], number: int) -> tuple[States, float]:
     """A task that emits open states of its files, and its CPU seconds."""
     started = time.process_time()
-    made = partial(batches(paths), SPEC, ["variant"], columns=COLUMNS, counted=Task("job", number))
-    found = [(row["variant"], row["state"]) for batch in made for row in batch.to_pylist()]
-    return found, time.process_time() - started
+    partials = partial(
+        batches(paths), SPEC, ["variant"], columns=COLUMNS, counted=Task("job", number)
+    )
+    states = [(row["variant"], row["state"]) for batch in partials for row in batch.to_pylist()]
+    return states, time.process_time() - started
 
 
 def sealed_task(paths: Sequence[str], bucket: int) -> tuple[States, float]:
     """A task that reads all files, keeps the users of its bucket, and seals them."""
     started = time.process_time()
-    mine = (b.filter(pc.equal(b["bucket"], bucket)) for b in batches(paths))
-    made = partial(
-        mine,
+    bucket_rows = (b.filter(pc.equal(b["bucket"], bucket)) for b in batches(paths))
+    partials = partial(
+        bucket_rows,
         SPEC,
         ["variant"],
         columns=COLUMNS,
@@ -110,8 +112,8 @@ def sealed_task(paths: Sequence[str], bucket: int) -> tuple[States, float]:
         counted=Task("job", bucket),
         sealing=SEALING,
     )
-    found = [(row["variant"], row["state"]) for batch in made for row in batch.to_pylist()]
-    return found, time.process_time() - started
+    states = [(row["variant"], row["state"]) for batch in partials for row in batch.to_pylist()]
+    return states, time.process_time() - started
 
 
 def cost(name: str, run: Run) -> tuple[Cost, dict[str, str]]:
@@ -140,8 +142,8 @@ def main() -> None:
 
         def tasks(task: TaskOf, n: int, files: Callable[[int], Sequence[str]]) -> Run:
             def run() -> tuple[list[States], float]:
-                found = list(pool.map(task, map(files, range(n)), range(n)))
-                return [states for states, _ in found], sum(cpu for _, cpu in found)
+                results = list(pool.map(task, map(files, range(n)), range(n)))
+                return [states for states, _ in results], sum(cpu for _, cpu in results)
 
             return run
 

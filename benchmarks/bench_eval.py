@@ -101,12 +101,18 @@ def measured(lines: Sequence[Line], rows: int, rounds: int) -> tuple[list[Timing
             for line in lines:
                 spent[line.name].append(spent_by([*line.words], folder))
                 result = values((folder / "out").read_text(encoding="utf-8"))
-                for one, other in zip(expected.setdefault(line.task, result), result, strict=True):
-                    assert math.isclose(one, other, rel_tol=1e-9), (line.name, one, other)
+                for reference, value in zip(
+                    expected.setdefault(line.task, result), result, strict=True
+                ):
+                    assert math.isclose(reference, value, rel_tol=1e-9), (
+                        line.name,
+                        reference,
+                        value,
+                    )
     timings, peaks = [], []
     for line in lines:
-        ns = sorted(1e9 * one.cpu_s / rows for one in spent[line.name])
-        peaks.append(max(one.peak_mb for one in spent[line.name]))
+        ns = sorted(1e9 * run.cpu_s / rows for run in spent[line.name])
+        peaks.append(max(run.peak_mb for run in spent[line.name]))
         middle = ns[len(ns) // 2]
         peak = int(1e6 * peaks[-1])
         timings.append(
@@ -118,7 +124,7 @@ def measured(lines: Sequence[Line], rows: int, rounds: int) -> tuple[list[Timing
 def ask(quick: bool) -> Answer:
     rows = 1_000_000 if quick else ROWS
     scores = click_scores(rows)
-    found = answer(
+    report = answer(
         "eval", f"`streammetrics eval` of a parquet file of {rows:,} rows, a whole process",
         rows=rows, arrays=[labels_of(scores), scores],
     )  # fmt: skip
@@ -136,19 +142,19 @@ def ask(quick: bool) -> Answer:
             write_rows(narrow, MANY // ROWS, ROWS, np.float32)
             many, of_many = measured([ours(narrow, LARGE, "AUC")], MANY, 1)
             timings, peaks = [*timings, *many], [*peaks, *of_many]
-    found.add(*timings, *(why for peer in PROGRAMS if (why := missing(peer))))
-    found.points += [
+    report.add(*timings, *(why for peer in PROGRAMS if (why := missing(peer))))
+    report.points += [
         {"series": timing.name, "peak MB": peak}
         for timing, peak in zip(timings, peaks, strict=True)
         if not timing.peer
     ]
-    found.notes.append(
+    report.notes.append(
         "CPU time with the imports, over the rows; the peak is what the system counted for the "
         "process. Ours includes an interval of each value, the peers give values alone. All have "
         "one thread. The rows are in one row group, those of 100,000,000 rows in ten; one column "
         "is not read."
     )
-    return found
+    return report
 
 
 if __name__ == "__main__":

@@ -49,8 +49,8 @@ def timings(name: str, scores: np.ndarray, *, compared: bool = False) -> Iterato
         work = cut(size, truth, scores)
         areas.add(feed(empty, work).compute().auc)
         job = lambda work=work: feed(empty, work).compute().auc  # noqa: E731
-        asked = task if compared else ""
-        yield measure(f"{name}, {task}", len(scores), job, task=asked, peak=True)
+        peer_task = task if compared else ""
+        yield measure(f"{name}, {task}", len(scores), job, task=peer_task, peak=True)
     assert len(areas) == 1, areas
 
 
@@ -61,8 +61,8 @@ def reads(truth: np.ndarray, scores: np.ndarray) -> Iterator[Timing]:
 
     def several(reads: int) -> list[float]:
         state, areas = ExactAUC(), []
-        for i, (some, their) in enumerate(work, 1):
-            state.update(some, their)
+        for i, (labels, their) in enumerate(work, 1):
+            state.update(labels, their)
             if i % (len(work) // reads) == 0:
                 areas.append(state.compute().auc)
         return areas
@@ -104,8 +104,8 @@ def ask(quick: bool) -> Answer:
     rows = 1_000_000 if quick else 10_000_000
     uniform, wide = uniform_scores(rows), unit_floats(rows)
     truth = labels_of(uniform)
-    found = answer("exact-auc", "ExactAUC, update and area", rows=rows, arrays=[truth, uniform])
-    found.add(*timings("float32 in [0, 1]", uniform, compared=True), *reads(truth, uniform))
+    report = answer("exact-auc", "ExactAUC, update and area", rows=rows, arrays=[truth, uniform])
+    report.add(*timings("float32 in [0, 1]", uniform, compared=True), *reads(truth, uniform))
     kinds = {
         "float32 in [0, 1], clicks": click_scores(rows),
         "float32 of either sign": uniform - np.float32(0.5),
@@ -114,23 +114,23 @@ def ask(quick: bool) -> Answer:
         **{f"float32, {name}": scores for name, scores in nasty_scores(rows).items()},
     }
     for name, scores in kinds.items():
-        found.add(*timings(name, scores))
-    found.add(interval("float32 in [0, 1]", truth, uniform))
-    found.add(interval("float64 in [0, 1]", truth, wide))
-    found.add(measure("np.sort float64", rows, lambda: np.sort(wide), peer="np.sort"))
+        report.add(*timings(name, scores))
+    report.add(interval("float32 in [0, 1]", truth, uniform))
+    report.add(interval("float64 in [0, 1]", truth, wide))
+    report.add(measure("np.sort float64", rows, lambda: np.sort(wide), peer="np.sort"))
     state = feed(ExactAUC(score_type="float32"), [(truth, uniform)])
     state.compute()
     data = state.to_bytes()
-    found.add(
+    report.add(
         measure("to_bytes", rows, state.to_bytes),
         measure("from_bytes", rows, lambda: ExactAUC.from_bytes(data)),
         measure("every point of the curve", rows, lambda: state.compute().counts),
     )
-    found.notes.append(FLOOR)
+    report.notes.append(FLOOR)
     size = f"{state.nbytes / rows:.2f} bytes a row in memory, {len(data) / rows:.2f} as bytes"
-    found.notes.append(f"A state of {rows:,} uniform float32: {size}.")
-    found.add(*exactly(rows, BATCH, rows // 10))
-    return found
+    report.notes.append(f"A state of {rows:,} uniform float32: {size}.")
+    report.add(*exactly(rows, BATCH, rows // 10))
+    return report
 
 
 if __name__ == "__main__":

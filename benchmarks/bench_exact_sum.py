@@ -31,8 +31,8 @@ def batched(values: NDArray[np.float64], size: int) -> Timing:
 
     def job() -> None:
         state = Ratio()
-        for (some,) in work:
-            state.update(some)
+        for (batch,) in work:
+            state.update(batch)
         state.compute()
 
     return measure(f"in [0, 1], batches of {size:,}", len(values), job, peak=True)
@@ -43,8 +43,8 @@ def ask(quick: bool) -> Answer:
     unit, wild = unit_floats(rows), wild_floats(rows)
     clicks = labels(rows).astype(np.float64)
     keys = generator().integers(0, KEYS, rows)
-    found = answer("exact-sum", "Ratio, update with values of float64", rows=rows, arrays=[unit])
-    found.add(
+    report = answer("exact-sum", "Ratio, update with values of float64", rows=rows, arrays=[unit])
+    report.add(
         timing("0 and 1", clicks),
         timing("in [0, 1]", unit, "in [0, 1]"),
         timing("normal", generator(9).standard_normal(rows)),
@@ -56,17 +56,17 @@ def ask(quick: bool) -> Answer:
         job = lambda values=values: PerKey(Ratio(), max_keys=KEYS).update(  # noqa: E731
             keys, numerators=values
         )
-        found.add(measure(f"{name}, by {KEYS:,} keys", rows, job))
-    some = rows // 10
-    for task, values in (("in [0, 1]", unit[:some]), ("any size", wild[:some])):
+        report.add(measure(f"{name}, by {KEYS:,} keys", rows, job))
+    count = rows // 10
+    for task, values in (("in [0, 1]", unit[:count]), ("any size", wild[:count])):
         state = Ratio()
         state.update(values)
         assert state.compute().numerator == math.fsum(values), task
-        theirs = partial(math.fsum, values)
-        name = f"math.fsum, {task}, {some:,} rows"
-        found.add(measure(name, some, theirs, task=task, peer="math.fsum"))
-    found.add(measure("np.sum, which rounds", rows, lambda: np.sum(unit), peer="np.sum"))
-    return found
+        peer_job = partial(math.fsum, values)
+        name = f"math.fsum, {task}, {count:,} rows"
+        report.add(measure(name, count, peer_job, task=task, peer="math.fsum"))
+    report.add(measure("np.sum, which rounds", rows, lambda: np.sum(unit), peer="np.sum"))
+    return report
 
 
 if __name__ == "__main__":

@@ -169,8 +169,8 @@ def costs_of_events(n: int) -> str:
     costs = {}
     for name, carried in (("carries one arm", 1), ("carries all arms", EXPERIMENTS), (FINDS, 0)):
         exposed = not carried
-        with tempfile.TemporaryDirectory() as made:
-            folder = Path(made)
+        with tempfile.TemporaryDirectory() as directory:
+            folder = Path(directory)
             (folder / "run.toml").write_text(
                 config_of(exposed=exposed, experiments=carried or EXPERIMENTS), encoding="utf-8"
             )
@@ -196,10 +196,10 @@ def costs_of_commits(users: int) -> str:
     wait for them: the states, and the transaction."""
     costs = {}
     for name, exposed in (("carry their arms", False), ("wait for them", True)):
-        with tempfile.TemporaryDirectory() as made:
-            path = Path(made) / "run.toml"
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "run.toml"
             path.write_text(config_of(exposed=exposed), encoding="utf-8")
-            config, times = load_config(path, {"store.url": f"{made}/store.db"}), []
+            config, times = load_config(path, {"store.url": f"{directory}/store.db"}), []
             with closing(Ledger.open(config.store.url, create=True)) as ledger:
                 generation = service.begin(ledger, config).generation
                 head = ledger.resolve(generation, Partition("bench", "events", "id", 0), 0)
@@ -292,8 +292,8 @@ def cpu_s_of(process: int) -> float:
 def costs_of_units(units: int, events: int, *, written: bool) -> str:
     """Of a store of this many units, each exposed to all experiments. written: they are written
     into the store, and not counted."""
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
         (folder / "run.toml").write_text(config_of(exposed=True), encoding="utf-8")
         few = min(units, 1_000) if written else units
         write(folder, exposures(range(few), START_MS))
@@ -302,7 +302,7 @@ def costs_of_units(units: int, events: int, *, written: bool) -> str:
             write_known(folder, range(few, units))
         nbytes = sum(path.stat().st_size for path in folder.glob("store.db*"))
         with closing(Ledger.open(str(folder / "store.db"))) as ledger:
-            known = known_bytes(ledger.store, ledger.generations()[-1], KNOWN.metric)
+            exposure_bytes = known_bytes(ledger.store, ledger.generations()[-1], KNOWN.metric)
         later_ms = START_MS + 30 * 86_400_000
         write(folder, outcomes(events, units, later_ms, carried=0))
         restart = restarted(folder, events // 2)
@@ -317,7 +317,7 @@ def costs_of_units(units: int, events: int, *, written: bool) -> str:
     return "\n".join([
         *lines,
         f"bytes of the store, an exposure        {nbytes / exposed:8.1f}",
-        f"bytes of known exposures, not packed   {known / exposed:8.1f}",
+        f"bytes of known exposures, not packed   {exposure_bytes / exposed:8.1f}",
         f"a restart to its first commit, s       {restart.first_s:8.1f} "
         f"({restart.first_cpu_s:.1f} of CPU)",
         f"longest time between commits after, s  {restart.pause_s:8.1f}",
@@ -333,14 +333,14 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--units", type=int, help="exposed units (default: 1,000,000)")
     parser.add_argument("--written", action="store_true", help="write them into the store at once")
     parser.add_argument("--events", type=int, help="later events (default: 200,000)")
-    asked = parser.parse_args(given)
-    units = asked.units or (20_000 if asked.quick else 1_000_000)
-    events = asked.events or (20_000 if asked.quick else 200_000)
+    options = parser.parse_args(given)
+    units = options.units or (20_000 if options.quick else 1_000_000)
+    events = options.events or (20_000 if options.quick else 200_000)
     print(processor(), versions(), TARGETS, sep="\n", flush=True)
-    if not asked.written:
+    if not options.written:
         print(f"\n{costs_of_events(events)}", flush=True)
         print(f"\n{costs_of_commits(events // 10)}", flush=True)
-    print(f"\n{costs_of_units(units, events, written=asked.written)}", flush=True)
+    print(f"\n{costs_of_units(units, events, written=options.written)}", flush=True)
 
 
 if __name__ == "__main__":

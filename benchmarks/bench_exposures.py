@@ -87,7 +87,7 @@ def ask(quick: bool) -> Answer:
     n = 200_000 if quick else 1_000_000
     stream = Stream(n)
     arrays = [stream.units, stream.times, stream.values]
-    found = answer("exposures", "Events that do not name their arm", rows=n, arrays=arrays)
+    report = answer("exposures", "Events that do not name their arm", rows=n, arrays=arrays)
     jobs = {}
     for experiments in (1, 5):
         plural = f"{experiments} experiment{'s' * (experiments > 1)}"
@@ -96,7 +96,7 @@ def ask(quick: bool) -> Answer:
         jobs[f"UnitMean, {plural}, arms from exposures"] = partial(
             joined, stream, state, experiments
         )
-    found.add(*in_turns(jobs, n, 3 if quick else 7))
+    report.add(*in_turns(jobs, n, 3 if quick else 7))
 
     many = known(generator(3).integers(-(1 << 62), 1 << 62, UNITS_KNOWN), 5)
     state = many.empty()
@@ -108,16 +108,16 @@ def ask(quick: bool) -> Answer:
         state.update_events(stream.units[rows], stream.times[rows], values=stream.values[rows])
 
     name = "closing 100,000 events, 3 million exposures"
-    found.add(measure(name, CLOSING, lambda: state.close(END_OF_TIME), setup=fill))
+    report.add(measure(name, CLOSING, lambda: state.close(END_OF_TIME), setup=fill))
     data = many.to_bytes()
     exposures = 5 * UNITS_KNOWN
-    found.add(measure("reading 3 million exposures", exposures, lambda: many.from_bytes(data)))
-    written, held = len(data) / exposures, many.nbytes / exposures
-    found.notes.append(
+    report.add(measure("reading 3 million exposures", exposures, lambda: many.from_bytes(data)))
+    written, memory = len(data) / exposures, many.nbytes / exposures
+    report.notes.append(
         f"Batches of {BATCH:,} events of n / 10 users, closed every {CLOSING:,} events. A known "
-        f"exposure takes {written:.1f} bytes, {held:.1f} in memory."
+        f"exposure takes {written:.1f} bytes, {memory:.1f} in memory."
     )
-    return found
+    return report
 
 
 if __name__ == "__main__":

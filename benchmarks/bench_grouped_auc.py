@@ -30,13 +30,13 @@ def batches(ids: NDArray[np.int64], size: int) -> Batches:
 
 def named(work: Batches) -> Batches:
     """The same rows with users as dictionary-encoded strings."""
-    found: Batches = []
+    string_batches: Batches = []
     for truth, scores, ids in work:
         assert isinstance(ids, np.ndarray)
         values, codes = np.unique(ids, return_inverse=True)
         names = tuple(f"u{value:019d}" for value in values.tolist())
-        found.append((truth, scores, DictionaryColumn(codes.astype(np.intp), names)))
-    return found
+        string_batches.append((truth, scores, DictionaryColumn(codes.astype(np.intp), names)))
+    return string_batches
 
 
 def feed(empty: GroupedAUC, work: Batches) -> GroupedAUC:
@@ -64,16 +64,20 @@ def timing(
 def merges(empty: GroupedAUC, work: Batches, ids: NDArray[np.int64]) -> list[Timing]:
     """The time to merge the states of two halves, per key: a score of a user in either half."""
     half = len(work) // 2
-    one, other = feed(empty, work[:half]), feed(empty, work[half:])
-    one.compute(), other.compute()
+    first_half, second_half = feed(empty, work[:half]), feed(empty, work[half:])
+    first_half.compute(), second_half.compute()
     codes = np.unique(ids, return_inverse=True)[1].astype(np.uint64) << np.uint64(32)
     pairs = codes | click_scores(len(ids)).view(np.uint32)
     keys = sum(len(np.unique(part)) for part in np.array_split(pairs, 2))
-    settled = one + other
+    settled = first_half + second_half
     settled.compute()
     # A merge defers work to the first read, so its time alone would be too small.
     return [
-        measure("merge of two halves, and GAUC, a key", keys, lambda: (one + other).compute()),
+        measure(
+            "merge of two halves, and GAUC, a key",
+            keys,
+            lambda: (first_half + second_half).compute(),
+        ),
         measure("of which GAUC, of a state that was read, a key", keys, settled.compute),
     ]
 
@@ -92,12 +96,12 @@ def reads(work: Batches) -> list[Timing]:
     rows, few = sum(len(truth) for truth, _, _ in work), len(work[0][0])
 
     def several(reads: int) -> list[float | Bounded]:
-        state, found = GroupedAUC(), []
+        state, areas = GroupedAUC(), []
         for i, (truth, scores, groups) in enumerate(work, 1):
             state.update(truth, scores, groups=groups)
             if i % (len(work) // reads) == 0:
-                found.append(state.compute().gauc)
-        return found
+                areas.append(state.compute().gauc)
+        return areas
 
     keys = in_parts(keys_of(work), READS)
 
@@ -130,7 +134,7 @@ def ask(quick: bool) -> Answer:
     scores = click_scores(rows)
     title = f"GroupedAUC, update and GAUC, {rows:,} rows, {len(np.unique(ids)):,} users"
     truth = labels_of(scores)
-    found = answer("grouped-auc", title, rows=rows, arrays=[truth, scores, ids])
+    report = answer("grouped-auc", title, rows=rows, arrays=[truth, scores, ids])
     jobs = [
         timing("one batch", plain, whole, TASK),
         timing("batches of 1,000,000", plain, batches(ids, 1_000_000)),
@@ -147,30 +151,32 @@ def ask(quick: bool) -> Answer:
         assert isinstance(gauc, Bounded) and gauc.low <= exact <= gauc.high, "not a bound"
         jobs.append((time, gauc))
     few = min(rows, 1_000_000)
-    jobs += [timing(name, plain, batches(of, few)) for name, of in nasty_users(few).items()]
-    found.add(*(time for time, _ in jobs), *reads(many))
-    states(found, whole, many, ids)
-    found.add(*peers(truth, scores, ids))
-    return found
+    jobs += [
+        timing(name, plain, batches(user_ids, few)) for name, user_ids in nasty_users(few).items()
+    ]
+    report.add(*(time for time, _ in jobs), *reads(many))
+    states(report, whole, many, ids)
+    report.add(*peers(truth, scores, ids))
+    return report
 
 
-def states(found: Answer, whole: Batches, many: Batches, ids: NDArray[np.int64]) -> None:
+def states(report: Answer, whole: Batches, many: Batches, ids: NDArray[np.int64]) -> None:
     """The size of a state in memory and as bytes, and the time to read, write and merge it."""
     rows, plain, bounded = len(ids), GroupedAUC(), GroupedAUC(grid="relative")
     left = feed(plain, whole)
     left.compute()
     data = left.to_bytes()
-    found.add(
+    report.add(
         measure("to_bytes", rows, left.to_bytes),
         measure("from_bytes", rows, lambda: GroupedAUC.from_bytes(data)),
         *merges(plain, many, ids),
     )
     size = f"{left.nbytes / rows:.2f} bytes a row in memory, {len(data) / rows:.2f} as bytes"
-    again = feed(bounded, [*whole, *whole, *many])
-    again.compute()
+    triple = feed(bounded, [*whole, *whole, *many])
+    triple.compute()
     once = feed(bounded, whole).nbytes / 1e6
-    found.notes.append(
-        f"The state takes {size}; on a grid {once:.0f} MB, and {again.nbytes / 1e6:.0f} MB after "
+    report.notes.append(
+        f"The state takes {size}; on a grid {once:.0f} MB, and {triple.nbytes / 1e6:.0f} MB after "
         "three updates with the same rows."
     )
 

@@ -67,21 +67,21 @@ def grown(empty: Accumulator, rows: int) -> dict[str, float]:
             state.update(**batch)
         spent += time.process_time_ns() - started
     started = time.process_time_ns()
-    other = state.copy()
+    duplicate = state.copy()
     spent += time.process_time_ns() - started
     reads = [_timed(lambda: state.copy().compute()), _timed(lambda: state.compute())]
     data = state.to_bytes()
     read = _timed(lambda: type(state).from_bytes(data))
-    again = [_read_again(state, batch) for batch in batches[:5]]
-    merge = _timed(lambda: state.merge(other))
-    held = other.nbytes / rows
+    rereads = [_read_again(state, batch) for batch in batches[:5]]
+    merge = _timed(lambda: state.merge(duplicate))
+    row_bytes = duplicate.nbytes / rows
     return {
         "ns": spent / rows,
         "compute": max(reads),
-        "read": median(again),
+        "read": median(rereads),
         "bytes in": read,
         "merge": merge,
-        "bytes": held,
+        "bytes": row_bytes,
     }
 
 
@@ -100,7 +100,7 @@ def _timed(job: Callable[[], object]) -> float:
 def ask(quick: bool) -> Answer:
     sizes = SIZES[:4] if quick else SIZES
     few = uniform_scores(BLOCK)
-    found = answer(
+    report = answer(
         "growth",
         f"Cost against size, batches of {BATCH:,}",
         rows=BLOCK,
@@ -111,10 +111,10 @@ def ask(quick: bool) -> Answer:
             grown(empty, min(rows, BATCH))  # warm
             runs = [grown(empty, rows) for _ in range(REPEATS if rows <= BLOCK else 1)]
             costs = {key: median(run[key] for run in runs) for key in runs[0]}
-            found.points.append({"series": name, "rows": rows, "peer": False, **costs})
-    found.points += peers(sizes, found)
-    found.notes += tables(found.points, sizes)
-    return found
+            report.points.append({"series": name, "rows": rows, "peer": False, **costs})
+    report.points += peers(sizes, report)
+    report.notes += tables(report.points, sizes)
+    return report
 
 
 def tables(points: list[dict[str, Any]], sizes: tuple[int, ...]) -> list[str]:
@@ -127,32 +127,32 @@ def tables(points: list[dict[str, Any]], sizes: tuple[int, ...]) -> list[str]:
         ("merge", "merge of two such states, ms", 1e6),
         ("bytes", "`nbytes`, bytes a row", 1.0),
     )
-    found = []
+    texts = []
     for key, title, unit in shown:
         lines = []
         for name in dict.fromkeys(p["series"] for p in points if key in p):
             cells = {p["rows"]: digits(p[key] / unit) for p in points if p["series"] == name}
             lines.append([name, *(cells.get(rows, "") for rows in sizes)])
-        found.append(markdown([[title, *(f"{rows:,}" for rows in sizes)], *lines]))
-    return found
+        texts.append(markdown([[title, *(f"{rows:,}" for rows in sizes)], *lines]))
+    return texts
 
 
-def peers(sizes: tuple[int, ...], found: Answer) -> list[dict[str, Any]]:
+def peers(sizes: tuple[int, ...], report: Answer) -> list[dict[str, Any]]:
     """Peers on all rows at once, and torchmetrics in batches; sizes as their speed allows."""
     points = []
-    for name, module, largest, made in peer_jobs():
+    for name, module, largest, make_job in peer_jobs():
         if why := missing(module):
-            found.add(why)
+            report.add(why)
             continue
         for rows in sizes:
             if rows <= largest:
                 scores = uniform_scores(rows)
-                job = made(labels_of(scores), scores)
+                job = make_job(labels_of(scores), scores)
                 timing = measure(name, rows, job, peer=name)
                 series = f"{name}, exact AUC"
                 points.append({"series": series, "rows": rows, "peer": True, "ns": timing.median})
     if not PYTHON.is_file():
-        found.add(ABSENT)
+        report.add(ABSENT)
     name = "torchmetrics, 200 thresholds"
     arguments = [
         {"tool": "torchmetrics", "rows": n, "batch": BATCH, "bins": 200}

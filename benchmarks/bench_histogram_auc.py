@@ -62,29 +62,29 @@ def ask(quick: bool) -> Answer:
     rows = 1_000_000 if quick else 10_000_000
     clicks = click_scores(rows)
     uniform = uniform_scores(rows)
-    found = answer(
+    report = answer(
         "histogram-auc",
         "HistogramAUC, update and compute",
         rows=rows,
         arrays=[labels_of(clicks), clicks],
     )
-    found.add(*(timing("uniform", uniform, n, task=f"batches of {n:,}") for n in SIZES))
+    report.add(*(timing("uniform", uniform, n, task=f"batches of {n:,}") for n in SIZES))
     few = uniform[:20_000]
-    found.add(timing("", few, 1, task="one row at a time", own="uniform, one row at a time"))
-    found.add(*(timing("click probabilities", clicks, n) for n in (*SIZES, 64)))
+    report.add(timing("", few, 1, task="one row at a time", own="uniform, one row at a time"))
+    report.add(*(timing("click probabilities", clicks, n) for n in (*SIZES, 64)))
     wide, size = clicks.astype(np.float64), 10_000
     real, equal = HistogramAUC(range="real"), HistogramAUC(grid="equal")
-    found.add(
+    report.add(
         timing("float64", wide, size),
         timing("float64, labels of int64", wide, 100, label="int64"),
         timing("range real", clicks, size, metric=real),
         timing("grid equal", clicks, size, metric=equal),
         quantiles(clicks, size),
     )
-    found.add(*(timing(name, scores, size) for name, scores in nasty_scores(rows).items()))
+    report.add(*(timing(name, scores, size) for name, scores in nasty_scores(rows).items()))
     peers = {n: min(rows, PEERS[n] // (4 if quick else 1)) for n in SIZES}
-    found.add(*binned({min(n, rows): m for n, m in peers.items()}))
-    return found
+    report.add(*binned({min(n, rows): m for n, m in peers.items()}))
+    return report
 
 
 if __name__ == "__main__":

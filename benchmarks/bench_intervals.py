@@ -41,14 +41,14 @@ def columns() -> dict[str, NDArray[np.generic]]:
 def main() -> None:
     """Print a line for each metric."""
     print(versions())
-    given = columns()
+    inputs = columns()
     for name, empty in METRICS.items():
         state = empty.copy()
-        taken = given.keys() - (set() if isinstance(state, UserGroups) else {"groups"})
-        state.update(**{column: given[column] for column in sorted(taken)})
-        found = measure(name, 1, state.confidence_interval)
-        print(f"{name:26} {found.median / 1e6:9.2f} ms ({found.least / 1e6:.2f} to "
-              f"{found.greatest / 1e6:.2f})")  # fmt: skip
+        taken = inputs.keys() - (set() if isinstance(state, UserGroups) else {"groups"})
+        state.update(**{column: inputs[column] for column in sorted(taken)})
+        timing = measure(name, 1, state.confidence_interval)
+        print(f"{name:26} {timing.median / 1e6:9.2f} ms ({timing.least / 1e6:.2f} to "
+              f"{timing.greatest / 1e6:.2f})")  # fmt: skip
 
 
 def exact(rows: int) -> None:
@@ -69,10 +69,10 @@ def exact(rows: int) -> None:
         started = time.process_time_ns()
         assert result.interval("auc").defined
         taken = time.process_time_ns() - started
-        held = peak_of(partial(state.compute().interval, "auc"))
+        peak = peak_of(partial(state.compute().interval, "auc"))
         print(
             f"exact area, {kind.__name__}, {rows:,} rows: interval {taken / rows:.1f} ns a row, "
-            f"{taken / spent:.2f} × update and area; {held / 1e6:.2f} MB"
+            f"{taken / spent:.2f} × update and area; {peak / 1e6:.2f} MB"
         )
 
 

@@ -42,17 +42,17 @@ class Stream:
 
     def feed(self, state: JoinRows, start: int, end: int) -> None:
         """The impressions [start, end), and clicks of about the same time."""
-        at = slice(start, end)
+        rows = slice(start, end)
         state.update_impressions(
-            self.ids[at],
-            self.times[at],
-            scores=self.scores[at],
-            user=self.users[at],
-            variant=DictionaryColumn(self.variants[at], ("bts", "random")),
+            self.ids[rows],
+            self.times[rows],
+            scores=self.scores[rows],
+            user=self.users[rows],
+            variant=DictionaryColumn(self.variants[rows], ("bts", "random")),
         )
         n, m = len(self.ids), len(self.clicks)
-        some = slice(start * m // n, end * m // n)
-        state.update_outcomes("click", self.clicks[some], self.click_times[some])
+        click_rows = slice(start * m // n, end * m // n)
+        state.update_outcomes("click", self.clicks[click_rows], self.click_times[click_rows])
 
 
 def empty() -> JoinRows:
@@ -66,8 +66,8 @@ def through(stream: Stream, batch: int, n: int) -> tuple[float, float, int]:
     step = -(-n // 12 // batch) * batch  # one close per half a label window
     for start in range(0, n, step):
         began = time.process_time()
-        for at in range(start, min(start + step, n), batch):
-            stream.feed(state, at, min(at + batch, n))
+        for offset in range(start, min(start + step, n), batch):
+            stream.feed(state, offset, min(offset + batch, n))
         state.compute()  # flushes the pending rows
         now = time.process_time()
         newest = int(stream.times[min(start + step, n) - 1])
@@ -81,8 +81,8 @@ def memory(stream: Stream) -> tuple[float, float, float]:
     n = len(stream.ids)
     state = empty()
     tracemalloc.start()
-    for at in range(0, n, 1000):
-        stream.feed(state, at, min(at + 1000, n))
+    for offset in range(0, n, 1000):
+        stream.feed(state, offset, min(offset + 1000, n))
     state.compute()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -100,21 +100,21 @@ def main() -> None:
         fed, closed, _ = through(stream, batch, few)
         events = few * stream.events / n
         print(f"{batch:>8,}{events / fed:>18,.0f}{events / (fed + closed):>12,.0f}")
-    held, peak, written = memory(stream)
-    print(f"\nbytes an impression, with {CLICKS} clicks: {held:.1f} in memory,")
+    state_bytes, peak, written = memory(stream)
+    print(f"\nbytes an impression, with {CLICKS} clicks: {state_bytes:.1f} in memory,")
     print(f"{peak:.1f} at the peak, {written:.1f} as bytes")
     joined = Joined(
         HistogramAUC(), {"scores": "float32"}, OUTCOMES, WINDOW_MS, inputs={"labels": "click"}
     )
     kinds = DictionaryColumn(np.zeros(n, np.intp), ("impression",))
     began = time.process_time()
-    for at in range(0, n, 10_000):
-        some = slice(at, at + 10_000)
+    for offset in range(0, n, 10_000):
+        rows = slice(offset, offset + 10_000)
         joined.update(
-            DictionaryColumn(kinds.codes[some], kinds.values),
-            stream.ids[some],
-            stream.times[some],
-            scores=stream.scores[some],
+            DictionaryColumn(kinds.codes[rows], kinds.values),
+            stream.ids[rows],
+            stream.times[rows],
+            scores=stream.scores[rows],
         )
     joined.close(SPAN_MS)
     print(f"Joined(HistogramAUC): {n / (time.process_time() - began):,.0f} impressions/s")

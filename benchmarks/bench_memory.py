@@ -65,12 +65,12 @@ class Held:
         return self.measured < FLOOR or abs(self.off) <= WITHIN
 
 
-def traced(made: Callable[[], Accumulator]) -> tuple[Accumulator, int]:
+def traced(make: Callable[[], Accumulator]) -> tuple[Accumulator, int]:
     """A state, and the bytes held for it."""
     gc.collect()
     tracemalloc.start()
     try:
-        state = made()
+        state = make()
         gc.collect()
         return state, tracemalloc.get_traced_memory()[0]
     finally:
@@ -81,9 +81,9 @@ def empty_caches() -> None:
     """Empty the caches of the library, so that the keys of a state are held by it alone."""
     modules = [module for name, module in sys.modules.items() if name.startswith("streammetrics")]
     for module in modules:
-        for one in [*vars(module).values()]:
-            if isinstance(one, _lru_cache_wrapper):
-                one.cache_clear()
+        for value in [*vars(module).values()]:
+            if isinstance(value, _lru_cache_wrapper):
+                value.cache_clear()
 
 
 def moments(name: str, empty: Accumulator, rows: int, feed: Fed) -> list[Held]:
@@ -115,12 +115,12 @@ def moments(name: str, empty: Accumulator, rows: int, feed: Fed) -> list[Held]:
         "copied": lambda: read().copy(),  # the original is freed, because copies may share memory
         "from bytes": loaded,
     }
-    found = []
+    results = []
     for moment, job in jobs.items():
         state, measured = traced(job)
-        found.append(Held(name, moment, rows, state.nbytes, measured))
+        results.append(Held(name, moment, rows, state.nbytes, measured))
         del state
-    return found
+    return results
 
 
 def cases(rows: int) -> dict[str, tuple[Accumulator, Fed]]:
@@ -136,12 +136,12 @@ def cases(rows: int) -> dict[str, tuple[Accumulator, Fed]]:
     times = np.arange(rows, dtype=np.int64) * 10
 
     def plain(scores: np.ndarray) -> Fed:
-        return lambda state, at: state.update(truth[at], scores[at])
+        return lambda state, span: state.update(truth[span], scores[span])
 
     def grouped(state: Accumulator, at: slice) -> None:
         state.update(truth[at], uniform[at], groups=ids[at])
 
-    def named(state: Accumulator, at: slice) -> None:
+    def feed_strings(state: Accumulator, at: slice) -> None:
         # New strings, which only the state holds.
         state.update(truth[at], uniform[at], groups=[f"user-{i}" for i in people[at]])
 
@@ -155,43 +155,43 @@ def cases(rows: int) -> dict[str, tuple[Accumulator, Fed]]:
         "ExactAUC, float64": (ExactAUC(), plain(wide)),
         "GroupedAUC": (GroupedAUC(), grouped),
         "GroupedAUC, float64": (GroupedAUC(score_type="float64"), grouped),
-        "GroupedAUC, strings": (GroupedAUC(ids="exact"), named),
-        "GroupedAUC, hashed strings": (GroupedAUC(ids="hashed"), named),
+        "GroupedAUC, strings": (GroupedAUC(ids="exact"), feed_strings),
+        "GroupedAUC, hashed strings": (GroupedAUC(ids="hashed"), feed_strings),
         "GroupedAUC, on a grid": (GroupedAUC(grid="relative"), grouped),
         "GroupedScores": (
             GroupedScores((NDCG @ 10,)),
-            lambda state, at: state.update(truth[at], uniform[at], groups=ids[at]),
+            lambda state, span: state.update(truth[span], uniform[span], groups=ids[span]),
         ),
         "MulticlassAUC, exact, 10 classes": (
             MulticlassAUC(10, exact=True),
-            lambda state, at: state.update(places[at, 0], places[at] + wide[at, None]),
+            lambda state, span: state.update(places[span, 0], places[span] + wide[span, None]),
         ),
         "HistogramAUC": (HistogramAUC(), plain(uniform)),
-        "Units": (Units(), lambda state, at: state.update(ids[at])),
+        "Units": (Units(), lambda state, span: state.update(ids[span])),
         "PerKey of 1,000 HistogramAUC": (PerKey(HistogramAUC(), max_keys=1_000), keyed),
         "PerKey of 1,000 Ratio": (
             PerKey(Ratio(), max_keys=1_000),
-            lambda state, at: state.update(keys[at], numerators=wide[at]),
+            lambda state, span: state.update(keys[span], numerators=wide[span]),
         ),
         "UserGroups of HistogramAUC": (
             UserGroups(HistogramAUC()),
-            lambda state, at: state.update(ids[at], labels=truth[at], scores=uniform[at]),
+            lambda state, span: state.update(ids[span], labels=truth[span], scores=uniform[span]),
         ),
         "Windows of HistogramAUC": (
             Windows(HistogramAUC(), size_s=60),
-            lambda state, at: state.update(times[at], labels=truth[at], scores=uniform[at]),
+            lambda state, span: state.update(times[span], labels=truth[span], scores=uniform[span]),
         ),
         "CatalogMetrics of 100,000 items": (
             CatalogMetrics(100_000, 1),
-            lambda state, at: state.update((ids[at] % 100_000)[:, None]),
+            lambda state, span: state.update((ids[span] % 100_000)[:, None]),
         ),
         "ItemExposure of 100,000 items": (
             ItemExposure(100_000, 1),
-            lambda state, at: state.update((ids[at] % 100_000)[:, None]),
+            lambda state, span: state.update((ids[span] % 100_000)[:, None]),
         ),
         "RankingMetrics": (
             RankingMetrics((NDCG @ 10,)),
-            lambda state, at: state.update(places[at] % 2, None),
+            lambda state, span: state.update(places[span] % 2, None),
         ),
     }
 
@@ -200,29 +200,39 @@ def ask(quick: bool) -> Answer:
     rows = 200_000 if quick else 1_000_000
     scores = uniform_scores(rows)
     title = f"Memory of states after {rows:,} rows in batches of {BATCH:,}"
-    found = answer("memory", title, rows=rows, arrays=[labels_of(scores), scores])
-    held = [
-        one for name, case in cases(rows).items() for one in moments(name, case[0], rows, case[1])
+    report = answer("memory", title, rows=rows, arrays=[labels_of(scores), scores])
+    results = [
+        result
+        for name, case in cases(rows).items()
+        for result in moments(name, case[0], rows, case[1])
     ]
     lines = []
-    for name in dict.fromkeys(one.name for one in held):
-        of = [one for one in held if one.name == name]
-        last = of[-1]
-        cells = [f"{100 * one.off:+.1f} %" + ("" if one.right else " ✗") for one in of]
+    for name in dict.fromkeys(result.name for result in results):
+        metric_results = [result for result in results if result.name == name]
+        last = metric_results[-1]
+        cells = [
+            f"{100 * result.off:+.1f} %" + ("" if result.right else " ✗")
+            for result in metric_results
+        ]
         lines.append([name, digits(last.measured / rows), digits(last.said / rows), *cells])
-    head = ["bytes a row", "measured", "`nbytes`", *(one.moment for one in of)]
-    wrong = sum(not one.right for one in held)
-    found.notes += [
+    head = ["bytes a row", "measured", "`nbytes`", *(result.moment for result in metric_results)]
+    wrong = sum(not result.right for result in results)
+    report.notes += [
         markdown([head, *lines]),
         "The first two columns are of a state from bytes, the others how far the memory at each "
-        f"moment exceeds `nbytes`. {wrong} of {len(held)} differ by more than 5 %"
+        f"moment exceeds `nbytes`. {wrong} of {len(results)} differ by more than 5 %"
         + (", marked ✗." if wrong else "."),
     ]
-    found.points = [
-        {"series": one.name, "moment": one.moment, "nbytes": one.said, "measured": one.measured}
-        for one in held
+    report.points = [
+        {
+            "series": result.name,
+            "moment": result.moment,
+            "nbytes": result.said,
+            "measured": result.measured,
+        }
+        for result in results
     ]
-    return found
+    return report
 
 
 if __name__ == "__main__":

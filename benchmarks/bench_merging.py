@@ -50,25 +50,25 @@ def both_ways(
 
 def stored(empty: Accumulator, rows: int, states: int) -> list[bytes]:
     """The bytes of `states` states of `rows` rows each."""
-    found = []
+    payloads = []
     for i in range(states):
         state, scores = empty.empty(), uniform_scores(rows, 100 + i)
         if isinstance(state, Ratio):
             state.update(scores.astype(np.float64))
         else:
             state.update(labels_of(scores), scores)
-        found.append(state.to_bytes())
-    return found
+        payloads.append(state.to_bytes())
+    return payloads
 
 
 def enveloped(empty: Accumulator, stored: list[bytes]) -> list[bytes]:
     """The same states in envelopes, each with its own range as provenance."""
-    found = []
+    payloads = []
     for i, data in enumerate(stored):
         state = type(empty).from_bytes(data)
         state.provenance.add("clicks/0", i * 20_000, (i + 1) * 20_000)
-        found.append(state.to_file_bytes())
-    return found
+        payloads.append(state.to_file_bytes())
+    return payloads
 
 
 def shards(count: int, users: int) -> list[Found]:
@@ -95,11 +95,11 @@ def shards(count: int, users: int) -> list[Found]:
         return functools.reduce(operator.add, states).compute()
 
     assert one_by_one() == chained()
-    truth, found, ids = (np.concatenate(column) for column in zip(*rows, strict=True))
+    truth, all_scores, ids = (np.concatenate(column) for column in zip(*rows, strict=True))
     return [
         measure(name, keys, one_by_one, task="shards", peak=True),
         measure(f"{name}, by +", keys, chained, peak=True),
-        missing("polars") or in_polars(truth, found, ids, "shards"),
+        missing("polars") or in_polars(truth, all_scores, ids, "shards"),
     ]
 
 
@@ -107,13 +107,13 @@ def ask(quick: bool) -> Answer:
     states = STATES // 10 if quick else STATES
     area = HistogramAUC(grid="equal", resolution=12)
     table = np.zeros(2 * BUCKETS, np.int64)
-    found = answer(
+    report = answer(
         "merging", f"Merging {states:,} states from bytes", rows=1, arrays=[table], unit="state"
     )
-    found.sort = found.sort.times(0)  # sorting one float is no limit here
+    report.sort = report.sort.times(0)  # sorting one float is no limit here
     auc, exact = HistogramAUC(), ExactAUC()
     name, areas = "HistogramAUC, 4,096 buckets", stored(area, 20_000, states)
-    found.add(
+    report.add(
         *both_ways(name, area, areas, TASK),
         *both_ways(f"{name}, envelopes", area, enveloped(area, areas), envelopes=True),
         *both_ways("HistogramAUC, default", auc, stored(auc, 20_000, states)),
@@ -121,25 +121,25 @@ def ask(quick: bool) -> Answer:
         *both_ways("ExactAUC, 1,000 rows", exact, stored(exact, 1_000, states)),
     )
     count, users = (20, 10_000) if quick else (100, 100_000)
-    found.add(*shards(count, users))
-    found.notes.append(
+    report.add(*shards(count, users))
+    report.notes.append(
         f"Each of the {count} shards has {users:,} rows of some of {2 * users:,} users. A key is a "
         "row: one score of one user."
     )
-    found.add(_sketches(states))
+    report.add(_sketches(states))
     if not PYTHON.is_file():
-        found.add(ABSENT)
+        report.add(ABSENT)
     name = f"torchmetrics, tables of {BUCKETS:,} thresholds"
     arguments = {"states": states, "bins": BUCKETS}
-    for _, theirs, timing in asked([Task("merging", arguments, name, TASK, "torchmetrics")]):
+    for _, peer_value, timing in asked([Task("merging", arguments, name, TASK, "torchmetrics")]):
         total = HistogramAUC(grid="equal", resolution=12)
         for i in range(states):
             scores = uniform_scores(1_000, 100 + i)
             total.update(labels_of(scores), scores)
-        ours = total.compute().auc
-        assert abs(getattr(ours, "value", ours) - theirs) < 1e-3, (ours, theirs)
-        found.add(timing)
-    return found
+        value = total.compute().auc
+        assert abs(getattr(value, "value", value) - peer_value) < 1e-3, (value, peer_value)
+        report.add(timing)
+    return report
 
 
 def _sketches(states: int) -> Found:

@@ -95,13 +95,13 @@ def _updates(browser: Browser, page: Page, folder: Path, config: Path) -> None:
     commit()
     page.wait_for_timeout(SETTLED_MS)
     idle = _traced(browser, page, lambda: None)
-    found = [_traced(browser, page, commit) for _ in range(UPDATES)]
+    traces = [_traced(browser, page, commit) for _ in range(UPDATES)]
     print(f"\n{'ms of the main thread':40} {'CPU':>10} {'wall':>10}")
-    _line("an update", [one.total.less(idle.total) for one in found])
-    for kind in found[0].kinds:
+    _line("an update", [trace.total.less(idle.total) for trace in traces])
+    for kind in traces[0].kinds:
         less = idle.kinds.get(kind, NOTHING)
-        _line(f"  {kind}", [one.kinds.get(kind, NOTHING).less(less) for one in found])
-    _line("longest task of an update", [one.longest for one in found])
+        _line(f"  {kind}", [trace.kinds.get(kind, NOTHING).less(less) for trace in traces])
+    _line("longest task of an update", [trace.longest for trace in traces])
     _line("as long, without an update", [idle.total])
 
 
@@ -112,8 +112,8 @@ def _traced(browser: Browser, page: Page, act: Callable[[], None]) -> Busy:
     return busy(browser.stop_tracing())
 
 
-def _line(name: str, found: list[Ms]) -> None:
-    cpu, wall = (statistics.median(values) for values in zip(*found, strict=True))
+def _line(name: str, durations: list[Ms]) -> None:
+    cpu, wall = (statistics.median(values) for values in zip(*durations, strict=True))
     print(f"{name:40} {cpu:10.0f} {wall:10.0f}")
 
 

@@ -83,7 +83,7 @@ def ask(quick: bool) -> Answer:
         "scores": scores,
         "users": users(rows, rows // 20),
     }
-    found = answer(
+    report = answer(
         "panel",
         f"A panel of ten metrics, {rows:,} rows in batches of {BATCH:,}",
         rows=rows,
@@ -91,11 +91,13 @@ def ask(quick: bool) -> Answer:
     )
     table, kernels, singles = [], 0.0, 0.0
     for name, (empty, takes) in METRICS.items():
-        made = {n: batches(takes, columns, n) for n in (rows, BATCH)}
+        batches_by_size = {n: batches(takes, columns, n) for n in (rows, BATCH)}
 
-        def job(n: int, empty: Accumulator = empty, made: dict[int, list[Columns]] = made) -> None:
+        def job(
+            n: int, empty: Accumulator = empty, inputs: dict[int, list[Columns]] = batches_by_size
+        ) -> None:
             state = empty.empty()
-            for batch in made[n]:
+            for batch in inputs[n]:
                 state.update(**batch)
             state.compute()
 
@@ -106,21 +108,21 @@ def ask(quick: bool) -> Answer:
         table.append([name, digits(kernel.median), digits(single.median), f"{100 * rest:.0f} %"])
     whole = together("Panel of ten", 1, columns, BATCH)
     # The sum of the kernels as a line; each is measured above.
-    found.add(whole, replace(whole, name="sum of the kernels", median=kernels, least=kernels,
+    report.add(whole, replace(whole, name="sum of the kernels", median=kernels, least=kernels,
                              greatest=kernels, repeats=1, peak=None))  # fmt: skip
     few = {name: column[: rows // 10] for name, column in columns.items()}
-    found.add(together("Panel of ten, batches of 50", 1, few, 50))
+    report.add(together("Panel of ten, batches of 50", 1, few, 50))
     forty = together("Panel of forty", 4, columns, BATCH)
-    found.add(forty)
+    report.add(forty)
     table.append(["sum", digits(kernels), digits(singles), ""])
     ratio = whole.median / kernels
-    found.notes += [
+    report.notes += [
         markdown([["ns a row", "one batch", f"batches of {BATCH:,}", "not kernel"], *table]),
         f"The panel takes {ratio:.2f} times the sum of its kernels, and "
         f"{whole.median / singles:.2f} times that of its metrics one by one. A panel of forty, "
         f"four of each, takes {forty.median / kernels / 4:.2f} times the sum of its kernels.",
     ]
-    return found
+    return report
 
 
 if __name__ == "__main__":

@@ -39,8 +39,8 @@ def batched(name: str, work: workloads.ScoredLists, size: int) -> Timing:
     cuts = []
     for first in range(0, lists, size):
         offsets = work.offsets[first : first + size + 1]
-        at = slice(offsets[0], offsets[-1])
-        cuts.append((work.grades[at], work.scores[at], offsets - offsets[0]))
+        span = slice(offsets[0], offsets[-1])
+        cuts.append((work.grades[span], work.scores[span], offsets - offsets[0]))
 
     def job() -> None:
         metric = RankingMetrics(MEASURES)
@@ -81,7 +81,7 @@ def ask(quick: bool) -> Answer:
     lists = 50_000 if quick else 1_000_000
     work = workloads.scored_lists(lists)
     items = len(work.grades)
-    found = answer(
+    report = answer(
         "ranking",
         f"RankingMetrics, NDCG, MRR, HR and AP at 10, {lists:,} lists of 20 to 100 items",
         rows=items,
@@ -97,11 +97,11 @@ def ask(quick: bool) -> Answer:
         "scored, all tied": np.full(items, 0.5, np.float32),
         "ranked already": None,
     }
-    for name, given in cases.items():
+    for name, case_scores in cases.items():
         task = TASKS.get(name, "")
-        job = lambda given=given: whole(work, given)  # noqa: E731
-        found.add(measure(name, lists, job, task=task, peak=True))
-    found.add(
+        job = lambda column=case_scores: whole(work, column)  # noqa: E731
+        report.add(measure(name, lists, job, task=task, peak=True))
+    report.add(
         measure(
             "ranked already, grades 0 and 1",
             lists,
@@ -119,11 +119,11 @@ def ask(quick: bool) -> Answer:
         batched("scored, batches of 64", few, 64),
         batched("scored, one list an update", few, 1),
     )
-    one, other = whole(work, scores), whole(work, None)
-    merge = measure("merge", 1, lambda: one + other)
-    found.notes.append(f"Merging two states takes {merge.median / 1000:.1f} µs.")
-    found.add(*peers(work))
-    return found
+    scored_state, ranked_state = whole(work, scores), whole(work, None)
+    merge = measure("merge", 1, lambda: scored_state + ranked_state)
+    report.notes.append(f"Merging two states takes {merge.median / 1000:.1f} µs.")
+    report.add(*peers(work))
+    return report
 
 
 if __name__ == "__main__":

@@ -80,8 +80,8 @@ def fill(config: Config, size: int) -> int:
 def counted(ledger: Ledger, topic: str) -> int:
     """The next offset of the worker's log in the ledger; -1 if there is none."""
     generation = ledger.generations()[-1]
-    found = [h.next_offset for h in ledger.heads(generation) if h.partition.topic == topic]
-    return found[0] if found else -1
+    offsets = [h.next_offset for h in ledger.heads(generation) if h.partition.topic == topic]
+    return offsets[0] if offsets else -1
 
 
 def until_past(ledger: Ledger, topic: str, offset: int) -> int:
@@ -135,8 +135,8 @@ def import_s() -> float:
 
 def main() -> None:
     """Print the table."""
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
         write(Simulation(EVENTS, 1), str(folder / "events.jsonl"), None, lambda _: None,
               time.monotonic)  # fmt: skip
         path = folder / "recovery.toml"
@@ -145,10 +145,10 @@ def main() -> None:
         print(f"importing the program: {import_s():.2f}")
         for size in SIZES:
             config = load_config(path, {"store.url": str(folder / f"{size}.db")})
-            held = fill(config, size)
+            nbytes = fill(config, size)
             times = recovery_s(config)
             print(
-                f"from kill -9 and start to the first commit, states of {held / 1e6:,.0f} MB: "
+                f"from kill -9 and start to the first commit, states of {nbytes / 1e6:,.0f} MB: "
                 f"{statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f})",
                 flush=True,
             )

@@ -95,8 +95,8 @@ def make_store(folder: Path, slices: int) -> Path:
 
 def spent_by(words: list[str], folder: Path) -> Spent:
     """The cost of one process."""
-    at = Path(__file__).parent.parent
-    env = {**os.environ, "PYTHONPATH": f"{at}{os.pathsep}{at / 'consumers'}"}
+    root = Path(__file__).parent.parent
+    env = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root / 'consumers'}"}
     env.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept, as everywhere
     with (folder / "out").open("wb") as out:
         launched = [sys.executable, "-S", "-c", LAUNCH, *words]
@@ -131,16 +131,16 @@ def starts(folder: Path, rounds: int) -> list[Timing]:
     for _ in range(rounds):
         for name, code in processes.items():
             words = [name.split()[0], "store.db"] if code is MAIN else []
-            one = spent_by([sys.executable, "-c", code, *words], folder)
-            spent[name].append(1e9 * one.cpu_s)
-    both = zip(spent[first], spent["import numpy"], strict=True)
-    spent[f"{first}, beyond numpy"] = [metric - numpy for metric, numpy in both]
-    return [timing(name, found) for name, found in spent.items()]
+            cost = spent_by([sys.executable, "-c", code, *words], folder)
+            spent[name].append(1e9 * cost.cpu_s)
+    pairs = zip(spent[first], spent["import numpy"], strict=True)
+    spent[f"{first}, beyond numpy"] = [metric - numpy for metric, numpy in pairs]
+    return [timing(name, times) for name, times in spent.items()]
 
 
 def ask(quick: bool) -> Answer:
     rows = 1_000_000
-    found = answer(
+    report = answer(
         "results",
         "Commands, each in a process of its own",
         rows=rows,
@@ -150,25 +150,25 @@ def ask(quick: bool) -> Answer:
     )
     with tempfile.TemporaryDirectory() as name:
         make_store(Path(name), 1)
-        found.add(*starts(Path(name), 3 if quick else 9))
+        report.add(*starts(Path(name), 3 if quick else 9))
     for slices in (1_000,) if quick else (1_000, 10_000):
         with tempfile.TemporaryDirectory() as name:
             make_store(Path(name), slices)
             for command, *words in COMMANDS[: 2 if quick else 3 if slices > 1_000 else 4]:
                 rounds = 1 if quick or "--json" in words else 2
-                one = least([command, "store.db", *words], Path(name), rounds)
+                cost = least([command, "store.db", *words], Path(name), rounds)
                 line = f"{slices:,} slices: {' '.join([command, *words])}"
-                found.add(timing(line, [1e9 * one.cpu_s]))
-                found.points.append(
-                    {"series": line, "peak MB": one.peak_mb, "MB printed": one.nbytes / 1e6}
+                report.add(timing(line, [1e9 * cost.cpu_s]))
+                report.points.append(
+                    {"series": line, "peak MB": cost.peak_mb, "MB printed": cost.nbytes / 1e6}
                 )
-    found.notes += [
-        figures("process", found.points),
+    report.notes += [
+        figures("process", report.points),
         "The limits are those of a million float32. Lines with a number of slices are what a "
         "process takes beyond its imports, which the peak includes; the others are whole "
         f"processes. Stores have 10 metrics and {len(VARIANTS)} variants of each slice.",
     ]
-    return found
+    return report
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def job(empty: Accumulator, size: int, columns: Columns) -> Callable[[], object]
     """All rows in batches of one size, which are cut now, and the bytes of the state."""
     rows = len(next(iter(columns.values())))
     cuts = [slice(i, i + size) for i in range(0, rows, size)]
-    work = [{name: column[at] for name, column in columns.items()} for at in cuts]
+    work = [{name: column[span] for name, column in columns.items()} for span in cuts]
 
     def run() -> object:
         state = empty.empty()
@@ -87,7 +87,7 @@ def of_rows(rows: int, size: int) -> Jobs:
     teams: Columns = {"labels": truth, "teams": treated, "groups": users}
     clicks: Columns = {"clicks_a": truth.astype(float), "clicks_b": treated.astype(float)}
     wide: Columns = {"labels": truth.astype(float), "scores": near}
-    made: dict[str, tuple[Accumulator, Columns]] = {
+    cases: dict[str, tuple[Accumulator, Columns]] = {
         "HistogramAUC": (HistogramAUC(range="real"), area),
         "Quantiles": (Quantiles(), {"values": effects}),
         "Uplift": (Uplift(), {**area, "treated": treated}),
@@ -99,7 +99,7 @@ def of_rows(rows: int, size: int) -> Jobs:
         "Interleaving": (Interleaving(), clicks),
     }
     if size in EXACT_SIZES:
-        made |= {
+        cases |= {
             "ExactAUC": (ExactAUC(), area),
             "ExactQuantiles": (ExactQuantiles(), {"values": effects}),
             "ExactQuantiles, float64": (ExactQuantiles(), {"values": numbers}),
@@ -109,7 +109,7 @@ def of_rows(rows: int, size: int) -> Jobs:
         }
     return {
         f"{name}, batches of {size:,}": job(empty, size, columns)
-        for name, (empty, columns) in made.items()
+        for name, (empty, columns) in cases.items()
     }
 
 
@@ -182,33 +182,33 @@ def views(rows: int) -> list[Timing]:
     """Readings of states of that many rows, each computed anew."""
     scores = workloads.uniform_scores(rows)
     truth = workloads.labels_of(scores, 0.3)
-    found: list[Timing] = []
+    timings: list[Timing] = []
     for empty in (HistogramAUC(), ExactAUC()):
         name, half = type(empty).__name__, rows // 2
-        one, other = empty.empty(), empty.empty()
+        first_state, second_state = empty.empty(), empty.empty()
         rows_of_one: Columns = {"labels": truth[:half], "scores": scores[:half]}
-        one.update(**rows_of_one)
-        other.update(labels=truth[half:], scores=scores[half:])
+        first_state.update(**rows_of_one)
+        second_state.update(labels=truth[half:], scores=scores[half:])
         jobs: Jobs = {
             f"{name}, an update": job(
                 empty, half, {"labels": truth[:half], "scores": scores[:half]}
             ),
-            f"{name}, its AUC": lambda s=one: s.compute().auc,  # type: ignore[misc]
-            f"{name}, precision at a recall": lambda s=one: s.compute().best(  # type: ignore[misc]
+            f"{name}, its AUC": lambda s=first_state: s.compute().auc,  # type: ignore[misc]
+            f"{name}, precision at a recall": lambda s=first_state: s.compute().best(  # type: ignore[misc]
                 by="precision", recall_at_least=0.8
             ),
-            f"{name}, threshold of a share": lambda s=one: s.compute().threshold_for(  # type: ignore[misc]
+            f"{name}, threshold of a share": lambda s=first_state: s.compute().threshold_for(  # type: ignore[misc]
                 predicted_positive=0.05
             ),
-            f"{name}, drift of two": lambda s=one, t=other: drift(s, t).psi,  # type: ignore[misc]
+            f"{name}, drift of two": lambda s=first_state, t=second_state: drift(s, t).psi,  # type: ignore[misc]
         }
-        found += [measure(name, 1, run) for name, run in jobs.items()]
-    return found
+        timings += [measure(name, 1, run) for name, run in jobs.items()]
+    return timings
 
 
 def ask(quick: bool) -> Answer:
     rows, lists = (200_000, 20_000) if quick else (1_000_000, 100_000)
-    found = answer(
+    report = answer(
         "shared-states",
         f"Metrics that share a state, {rows:,} rows or {lists:,} lists",
         rows=rows,
@@ -216,17 +216,17 @@ def ask(quick: bool) -> Answer:
         unit="row, list or reading",
     )
     for size in SIZES[1:] if quick else SIZES:
-        found.add(*in_turns(of_rows(rows, size), rows))
-    found.add(*in_turns(of_lists(lists), lists), *in_turns(of_subtopics(), SET_LISTS))
-    found.add(*views(rows))
-    found.notes.append(
+        report.add(*in_turns(of_rows(rows, size), rows))
+    report.add(*in_turns(of_lists(lists), lists), *in_turns(of_subtopics(), SET_LISTS))
+    report.add(*views(rows))
+    report.notes.append(
         "Scores and values are float32 of either sign; those of Regression, Moments, OffPolicy, "
         "BinaryConfusion and Interleaving are float64. Lists have 20 to 100 scored items, each of "
         "which answers a fifth of six subtopics, but for CatalogMetrics and ItemExposure, whose "
         f"lists have {SHOWN} of {ITEMS:,} items. The last lines are readings of a state, of half "
         "of the rows, beside the update of these; drift reads two."
     )
-    return found
+    return report
 
 
 if __name__ == "__main__":

@@ -63,13 +63,13 @@ def timings(rows: int, n: int) -> Iterator[Timing]:
     }
     task = f"window of {rows:,}"
     for name, job in jobs.items():
-        asked = task if job is single else ""
-        yield measure(f"window of {rows:,}, {name}", n, job, task=asked)
+        peer_task = task if job is single else ""
+        yield measure(f"window of {rows:,}, {name}", n, job, task=peer_task)
 
 
 def ask(quick: bool) -> Answer:
     n = EVENTS // 10 if quick else EVENTS
-    found = answer(
+    report = answer(
         "sliding-auc",
         "SlidingAUC, an event in, the oldest out, and the area",
         rows=n,
@@ -77,11 +77,11 @@ def ask(quick: bool) -> Answer:
         unit="event",
     )
     for rows in WINDOWS[: 2 if quick else None]:
-        found.add(*timings(rows, n))
-    found.add(*(_river(rows, n // 10) for rows in WINDOWS[: 2 if quick else 3]))
+        report.add(*timings(rows, n))
+    report.add(*(_river(rows, n // 10) for rows in WINDOWS[: 2 if quick else 3]))
     if not missing("river"):
-        found.notes.append(_of_ties())
-    return found
+        report.notes.append(_of_ties())
+    return report
 
 
 def _river(rows: int, n: int) -> Found:
@@ -106,14 +106,14 @@ def _river(rows: int, n: int) -> Found:
 def _of_ties() -> str:
     """A note on river's area with tied scores, as with two digits in a thousand rows."""
     truth, scores = labels(TIED, SHARE), np.round(unit_floats(TIED), 2)
-    theirs, area = _rolling(truth, scores, TIED).get(), _area(truth, scores)
+    peer_area, area = _rolling(truth, scores, TIED).get(), _area(truth, scores)
     pair = _rolling(np.array([0, 1], np.uint8), np.full(2, 0.5), 2).get()
-    if math.isclose(theirs, area, rel_tol=1e-9) and pair == 0.5:
+    if math.isclose(peer_area, area, rel_tol=1e-9) and pair == 0.5:
         return "river's rolling area is also right if scores are equal."
     return (
         "river's rolling area is right if no scores are equal, as here. For one negative and one "
         f"positive of equal score, whose area is 0.5, river has {pair}; for {TIED:,} rows with "
-        f"scores of two digits, whose area is {area:.6f}, river has {theirs:.6f}."
+        f"scores of two digits, whose area is {area:.6f}, river has {peer_area:.6f}."
     )
 
 
@@ -128,9 +128,9 @@ def _rolling(truth: NDArray[np.uint8], scores: NDArray[np.float64], rows: int) -
 
 
 def _area(truth: NDArray[np.uint8], scores: NDArray[np.float64]) -> float:
-    ours = ExactAUC(score_type="float64")
-    ours.update(truth, scores)
-    return float(ours.compute().auc)
+    metric = ExactAUC(score_type="float64")
+    metric.update(truth, scores)
+    return float(metric.compute().auc)
 
 
 if __name__ == "__main__":

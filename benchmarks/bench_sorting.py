@@ -40,8 +40,8 @@ _FEATURES: Final = "from benchmarks.bench_sorting import wide_features; print(*w
 def wide_features() -> list[str]:
     """The AVX-512 features that numpy found and uses, by its own names."""
     config = cast("Mapping[str, Mapping[str, Any]]", np.show_config(mode="dicts"))
-    found = config["SIMD Extensions"].get("found", [])
-    return [name for name in found if name == "X86_V4" or name.startswith("AVX512")]
+    features = config["SIMD Extensions"].get("found", [])
+    return [name for name in features if name == "X86_V4" or name.startswith("AVX512")]
 
 
 def sort_ns() -> float:
@@ -72,11 +72,11 @@ def advice() -> str:
     if not features:
         return ""
     code = "from benchmarks.bench_sorting import sort_ns; print(sort_ns())"
-    here, there = sort_ns(), float(printed(code, features))
-    if here < _WORTH * there:
+    wide, narrow = sort_ns(), float(printed(code, features))
+    if wide < _WORTH * narrow:
         return ""
     return (
-        f"np.sort takes {here:.1f} ns a row here, but {there:.1f} without AVX-512. This library "
+        f"np.sort takes {wide:.1f} ns a row here, but {narrow:.1f} without AVX-512. This library "
         f'sorts by it, so set: export {VARIABLE}="{features}"'
     )
 
@@ -128,16 +128,16 @@ def jobs(rows: int) -> dict[str, Callable[[], object]]:
 
 def timed(rows: int) -> dict[str, float]:
     """The least nanoseconds a row of each job, in this process."""
-    found = {}
+    times = {}
     for name, run in jobs(rows).items():
         run()
-        found[name] = 1e9 * min(_spent(run) for _ in range(3)) / rows
-    return found
+        times[name] = 1e9 * min(_spent(run) for _ in range(3)) / rows
+    return times
 
 
 def ask(quick: bool) -> Answer:
     rows = ROWS // 10 if quick else ROWS
-    found = answer(
+    report = answer(
         "sorting",
         f"Sorting with numpy's AVX-512 and without, {rows:,} rows",
         rows=rows,
@@ -145,8 +145,8 @@ def ask(quick: bool) -> Answer:
     )
     features = printed(_FEATURES, "").strip()
     if not features:
-        found.notes.append("numpy has no AVX-512 on this processor.")
-        return found
+        report.notes.append("numpy has no AVX-512 on this processor.")
+        return report
     code = (
         f"import json; from benchmarks.bench_sorting import timed; print(json.dumps(timed({rows})))"
     )
@@ -156,16 +156,21 @@ def ask(quick: bool) -> Answer:
             for name, ns in json.loads(printed(code, disabled)).items():
                 times.setdefault(name, []).append(ns)
     for name, with_them in spent[""].items():
-        one, other = statistics.median(with_them), statistics.median(spent[features][name])
-        found.points.append(
-            {"series": name, "with, ns": one, "without, ns": other, "times as long": one / other}
+        wide, narrow = statistics.median(with_them), statistics.median(spent[features][name])
+        report.points.append(
+            {
+                "series": name,
+                "with, ns": wide,
+                "without, ns": narrow,
+                "times as long": wide / narrow,
+            }
         )
-    found.notes += [
-        figures("AVX-512", found.points),
+    report.notes += [
+        figures("AVX-512", report.points),
         f'Without is with {VARIABLE}="{features}". Metrics end with their result. '
         "The library calls no `np.exp`, which is here for programs of your own.",
     ]
-    return found
+    return report
 
 
 def _spent(job: Callable[[], object]) -> float:

@@ -121,10 +121,10 @@ def least_bytes(n: int, resolution: int) -> float:
     m (1 - log m) + exp(-m) * the sum of m^k log(k!) / k! over k. The shares of a sample, instead of
     the true ones, make the sum smaller by a few thousandths.
     """
-    total, known = 0.0, labels(scores(SAMPLE, SEED, 0), SEED)
+    total, truth = 0.0, labels(scores(SAMPLE, SEED, 0), SEED)
     for metric, times in ((0, 1), (1, METRICS - 1)):  # labels depend on the first scores alone
         sample = HistogramAUC(resolution=resolution)
-        sample.update(known, scores(SAMPLE, SEED, metric))
+        sample.update(truth, scores(SAMPLE, SEED, metric))
         counts = np.ravel(sample.compute().counts)
         means = counts[counts > 0] * (n / SLICES / SAMPLE)
         k = np.arange(int(means.max() + 12 * means.max() ** 0.5) + 20)
@@ -148,13 +148,13 @@ def messages(n: int, seed: int) -> list[bytes | None]:
             **columns,
         }
     )
-    found: list[bytes | None] = []
-    for at in range(0, n, MESSAGE):
+    payloads: list[bytes | None] = []
+    for offset in range(0, n, MESSAGE):
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table.slice(at, MESSAGE))
-        found.append(sink.getvalue().to_pybytes())
-    return found
+            writer.write_table(table.slice(offset, MESSAGE))
+        payloads.append(sink.getvalue().to_pybytes())
+    return payloads
 
 
 def costs(config: Config, n: int) -> Iterator[Cost]:
@@ -166,11 +166,11 @@ def costs(config: Config, n: int) -> Iterator[Cost]:
             delta = delta_of(config, head, messages(n, seed))
             started = time.process_time()
             commit = commit_of(head, delta)
-            made = time.process_time()
+            middle = time.process_time()
             head = ledger.commit(generation, commit)
-            done = time.process_time()
+            end = time.process_time()
             states = sum(len(shard.state) for shard in commit.shards)
-            yield Cost(n, states, stored(ledger, head), made - started, done - made)
+            yield Cost(n, states, stored(ledger, head), middle - started, end - middle)
 
 
 def stored(ledger: Ledger, head: Head) -> int:
@@ -182,25 +182,25 @@ def stored(ledger: Ledger, head: Head) -> int:
 
 def fitted(few: Cost, many: Cost) -> tuple[float, float]:
     """Nanoseconds of a commit without its events, and for each event."""
-    less, more = (1e9 * (cost.states_s + cost.transaction_s) for cost in (few, many))
-    each = (more - less) / (many.events - few.events)
-    return less - each * few.events, each
+    less, many_ns = (1e9 * (cost.states_s + cost.transaction_s) for cost in (few, many))
+    event_ns = (many_ns - less) / (many.events - few.events)
+    return less - event_ns * few.events, event_ns
 
 
 def best_of(every_s: float, resolution: int, url: str | None) -> Cost:
     """The commit of least time among some of this interval."""
-    with tempfile.TemporaryDirectory() as made:
-        config = loaded(Path(made), resolution, url)
-        found = list(costs(config, int(every_s * EVENTS_A_SECOND)))
-    return min(found, key=lambda cost: cost.states_s + cost.transaction_s)
+    with tempfile.TemporaryDirectory() as directory:
+        config = loaded(Path(directory), resolution, url)
+        candidates = list(costs(config, int(every_s * EVENTS_A_SECOND)))
+    return min(candidates, key=lambda cost: cost.states_s + cost.transaction_s)
 
 
 def verify_costs() -> tuple[list[float], list[float]]:
     """The CPU nanoseconds of counting a file into a store and of verifying it, in turns; of 1,000
     events. The metrics and the stream are those of `bench_consumer`."""
     counting, verifying = list[float](), list[float]()
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
         stream, file = Simulation(VERIFIED, 1), str(folder / "events.jsonl")
         write(stream, file, None, lambda _: None, time.monotonic)
         path = folder / "verify.toml"
@@ -223,7 +223,7 @@ def verify_costs() -> tuple[list[float], list[float]]:
 
 def ask(quick: bool, url: str | None = None) -> Answer:
     rows = 1_000_000
-    found = answer(
+    report = answer(
         "store",
         f"Commits of {SLICES:,} slices and {METRICS} areas, {EVENTS_A_SECOND:,} events a second",
         rows=rows,
@@ -234,30 +234,30 @@ def ask(quick: bool, url: str | None = None) -> Answer:
     best = {}
     for every_s, resolution in CASES[:1] if quick else CASES:
         line = f"every {every_s:g} s, resolution {resolution}"
-        best[every_s, resolution] = one = best_of(every_s, resolution, url)
+        best[every_s, resolution] = cost = best_of(every_s, resolution, url)
         day = DAY_S / every_s / 1e9
-        spent = 1e9 * (one.states_s + one.transaction_s)
-        found.add(timing(line, [1e3 * spent / one.events]))
-        least = least_bytes(one.events, resolution)
-        found.points.append(
-            {"series": line, "MB of states": one.states / 1e6, "MB stored": one.stored / 1e6,
-             "GB a day": one.stored * day, "GB a day, plain": one.states * day,
-             "GB a day, least": least * day, "stored over least": one.stored / least}
+        spent = 1e9 * (cost.states_s + cost.transaction_s)
+        report.add(timing(line, [1e3 * spent / cost.events]))
+        least = least_bytes(cost.events, resolution)
+        report.points.append(
+            {"series": line, "MB of states": cost.states / 1e6, "MB stored": cost.stored / 1e6,
+             "GB a day": cost.stored * day, "GB a day, plain": cost.states * day,
+             "GB a day, least": least * day, "stored over least": cost.stored / least}
         )  # fmt: skip
-    run, each = fitted(best_of(*FEW, url), best[CASES[0]])
-    found.add(timing("a commit without its events", [run]),
-              timing("its events, 1,000 of them", [1e3 * each]))  # fmt: skip
+    run, event_ns = fitted(best_of(*FEW, url), best[CASES[0]])
+    report.add(timing("a commit without its events", [run]),
+              timing("its events, 1,000 of them", [1e3 * event_ns]))  # fmt: skip
     counting, verifying = verify_costs()
-    found.add(timing(COUNTING, counting), timing("verify of that file", verifying))
-    found.notes += [
-        figures("a commit", found.points),
+    report.add(timing(COUNTING, counting), timing("verify of that file", verifying))
+    report.notes += [
+        figures("a commit", report.points),
         "A day is before compaction; plain is one of states that are not packed or shared. No "
         "encoding without loss takes less than the least, the entropy of the states. The last two "
         "lines split the first into what a commit costs without events and what they add, by a "
         f"commit of {FEW[0] * EVENTS_A_SECOND:,.0f}. `verify` reads a log again and compares all "
         "states with the store.",
     ]
-    return found
+    return report
 
 
 def main() -> None:
@@ -265,8 +265,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_store", allow_abbrev=False)
     parser.add_argument("--quick", action="store_true", help="commits of 5 s alone")
     parser.add_argument("--store", help="the URL of an empty database instead of SQLite")
-    asked = parser.parse_args()
-    print(versions() + "\n\n" + ask(asked.quick, asked.store).text())
+    options = parser.parse_args()
+    print(versions() + "\n\n" + ask(options.quick, options.store).text())
 
 
 if __name__ == "__main__":

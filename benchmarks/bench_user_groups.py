@@ -37,34 +37,34 @@ def columns(metric: Accumulator, rows: int) -> Mapping[str, NDArray[np.generic]]
 
 def timings(metric: Accumulator, rows: int, users: NDArray[np.int64]) -> list[Timing]:
     """The times of the metric alone, of the metric in groups, and of reading the variance."""
-    name, given, grouped = type(metric).__name__, columns(metric, rows), UserGroups(metric)
+    name, inputs, grouped = type(metric).__name__, columns(metric, rows), UserGroups(metric)
 
-    def alone() -> None:
+    def plain_update() -> None:
         state = metric.empty()
-        state.update(**given)
+        state.update(**inputs)
         state.copy()  # counts the pending rows
 
     def in_groups() -> None:
         nonlocal grouped
         grouped = UserGroups(metric)
-        grouped.update(users, **given)
+        grouped.update(users, **inputs)
         grouped.copy()
 
-    of_metric, of_groups = in_turns({name: alone, f"{name}, in groups": in_groups}, rows)
-    more = of_groups.median - of_metric.median
+    of_metric, of_groups = in_turns({name: plain_update, f"{name}, in groups": in_groups}, rows)
+    difference = of_groups.median - of_metric.median
     read = measure(f"{name}, reading the variance, a state", 1, lambda: grouped.compute().variance)
-    return [of_metric, of_groups, timing(f"{name}, what groups add", [more]), read]
+    return [of_metric, of_groups, timing(f"{name}, what groups add", [difference]), read]
 
 
 def ask(quick: bool) -> Answer:
     rows = 100_000 if quick else 1_000_000
     users = generator(1).integers(0, rows // 10, rows)
-    found = answer("user-groups", "UserGroups, one batch", rows=rows, arrays=[users])
+    report = answer("user-groups", "UserGroups, one batch", rows=rows, arrays=[users])
     for metric in METRICS:
-        found.add(*timings(metric, rows, users))
-    found.add(measure("Units", rows, lambda: Units().update(users)))
-    found.notes.append("A user has ten rows on average.")
-    return found
+        report.add(*timings(metric, rows, users))
+    report.add(measure("Units", rows, lambda: Units().update(users)))
+    report.notes.append("A user has ten rows on average.")
+    return report
 
 
 if __name__ == "__main__":

@@ -61,8 +61,10 @@ class Rows:
 
     def of(self, users: NDArray[np.int64]) -> Rows:
         """The rows of these users."""
-        at = np.flatnonzero(np.isin(self.ids, users))
-        return Rows(self.truth[at], self.scores[at], self.ids[at], self.units[at])
+        indices = np.flatnonzero(np.isin(self.ids, users))
+        return Rows(
+            self.truth[indices], self.scores[indices], self.ids[indices], self.units[indices]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,8 @@ class Job:
             columns["weights"] = weights
         cuts = [slice(i, i + size) for i in range(0, len(rows.truth), size)]
         return [
-            (rows.truth[at], rows.scores[at], {name: c[at] for name, c in columns.items()})
-            for at in cuts
+            (rows.truth[span], rows.scores[span], {name: c[span] for name, c in columns.items()})
+            for span in cuts
         ]
 
 
@@ -118,10 +120,12 @@ def _areas_of_users(rows: Rows, weights: Weights) -> float:
     total_count = np.ones(len(order)) if weights is None else weights.astype(np.float64)
     columns = [np.split(column[order], cuts) for column in (rows.truth, rows.scores, total_count)]
     total = area = 0.0
-    for truth, scores, some in zip(*columns, strict=True):
+    for truth, scores, user_weights in zip(*columns, strict=True):
         if 0 < truth.sum() < len(truth):
-            total += some.sum()
-            area += some.sum() * float(roc_auc_score(truth, scores, sample_weight=some))
+            total += user_weights.sum()
+            area += user_weights.sum() * float(
+                roc_auc_score(truth, scores, sample_weight=user_weights)
+            )
     return area / total
 
 
@@ -140,11 +144,11 @@ JOBS = {
 }
 
 
-def lines(name: str, rows: Rows, some: Rows) -> list[str]:
-    """A line for each kind of weights. some: the rows of a peer that is too slow for all."""
-    job, found, before = JOBS[name], [name], dict[int, Timing]()
+def lines(name: str, rows: Rows, few_rows: Rows) -> list[str]:
+    """A line for each kind of weights. few_rows: those of a peer that is too slow for all."""
+    job, texts, before = JOBS[name], [name], dict[int, Timing]()
     figures: dict[str, set[object]] = {}
-    theirs = some if job.grouped else rows
+    peer_rows = few_rows if job.grouped else rows
     for kind, weights in rows.kinds().items():
         unit = "1/10" if kind.startswith("tenths") else "1"
         line = f"  {kind:<18}"
@@ -156,28 +160,30 @@ def lines(name: str, rows: Rows, some: Rows) -> list[str]:
             time = measure(kind, len(rows.truth), lambda w=work, u=unit: job.feed(u, w))  # type: ignore[misc]
             before.setdefault(size, time)
             line += f"{time.median:>9.1f}{time.median / before[size].median:>6.1f}"
-        weights = theirs.kinds()[kind]
-        _agree(name, job.feed(unit, job.cut(theirs, weights, ROWS)), job.peer(theirs, weights))
-        peer = measure("peer", len(theirs.truth), lambda w=weights: job.peer(theirs, w))  # type: ignore[misc]
-        found.append(line + f"{peer.median:>11,.0f}")
+        weights = peer_rows.kinds()[kind]
+        _agree(
+            name, job.feed(unit, job.cut(peer_rows, weights, ROWS)), job.peer(peer_rows, weights)
+        )
+        peer = measure("peer", len(peer_rows.truth), lambda w=weights: job.peer(peer_rows, w))  # type: ignore[misc]
+        texts.append(line + f"{peer.median:>11,.0f}")
     # With a unit of a tenth every figure equals that of the same integers.
     assert all(len(same) == 1 for same in figures.values()), (name, figures)
-    return found
+    return texts
 
 
-def _agree(name: str, ours: float | Bounded, theirs: float) -> None:
-    if isinstance(ours, Bounded):
-        assert ours.low - 1e-6 <= theirs <= ours.high + 1e-6, (name, ours, theirs)
+def _agree(name: str, value: float | Bounded, peer_value: float) -> None:
+    if isinstance(value, Bounded):
+        assert value.low - 1e-6 <= peer_value <= value.high + 1e-6, (name, value, peer_value)
     else:
         # scikit-learn sums float32 weights in float32.
-        assert math.isclose(ours, theirs, rel_tol=1e-5), (name, ours, theirs)
+        assert math.isclose(value, peer_value, rel_tol=1e-5), (name, value, peer_value)
 
 
 def main() -> None:
     units = generator(40).integers(1, 100, ROWS)
     rows = Rows(labels(ROWS), click_scores(ROWS), users(ROWS, USERS), units)
-    known = np.unique(rows.ids)
-    some = rows.of(generator(41).choice(known, LOOPED, replace=False))
+    user_ids = np.unique(rows.ids)
+    few_rows = rows.of(generator(41).choice(user_ids, LOOPED, replace=False))
     print(f"rows with weights, ns a row, and x: relative to no weights; {versions()}\n")
     print(f"{'batches of':<20}" + "".join(f"{n:>9,}{'x':>6}" for n in SIZES) + f"{'peer':>11}")
     tenths = rows.kinds()["tenths, float64"]
@@ -188,7 +194,7 @@ def main() -> None:
     ):
         print(f"{name:<20}{read_limit(ROWS, arrays).median:>9.2f}")
     for name in JOBS:
-        print("\n".join(lines(name, rows, some)))
+        print("\n".join(lines(name, rows, few_rows)))
 
 
 if __name__ == "__main__":

@@ -202,9 +202,11 @@ class Bench:
     ) -> None:
         limit_s = time.monotonic() + LIMIT_S
         while not done():
-            if time.monotonic() > limit_s or any(one.poll() is not None for one in processes):
-                said = (self.folder / f"{topic}.log").read_text(errors="replace")[-4000:]
-                raise SystemExit(f"the workers ended or did not finish in {LIMIT_S:g} s:\n{said}")
+            if time.monotonic() > limit_s or any(
+                process.poll() is not None for process in processes
+            ):
+                log = (self.folder / f"{topic}.log").read_text(errors="replace")[-4000:]
+                raise SystemExit(f"the workers ended or did not finish in {LIMIT_S:g} s:\n{log}")
             time.sleep(TICK_S)
 
     def _equal_states(self, config: Path, store: str) -> int:
@@ -260,17 +262,17 @@ def ask(quick: bool) -> Answer:
     table = events(n, 1, 1_000)
     title = f"Workers and partitions on one PostgreSQL store, {n:,} events, {RATE:,} a second"
     columns = [table[name].to_numpy() for name in ("click", "s0")]
-    found = answer("workers", title, rows=n, arrays=columns, unit="event")
+    report = answer("workers", title, rows=n, arrays=columns, unit="event")
     runs = [(workers, partitions) for partitions in PARTITIONS for workers in WORKERS]
     load = os.getloadavg()[0]
     try:
         spent = list(costs(table, runs[:2] if quick else runs))
     except (kafka_broker.Unavailable, postgres_server.Unavailable) as why:
-        found.add(str(why))
-        return found
-    found.points = [{"series": cost.name, **asdict(cost)} for cost in spent]
-    found.notes += notes(spent, {"before": load, "after": os.getloadavg()[0]})
-    return found
+        report.add(str(why))
+        return report
+    report.points = [{"series": cost.name, **asdict(cost)} for cost in spent]
+    report.notes += notes(spent, {"before": load, "after": os.getloadavg()[0]})
+    return report
 
 
 def notes(spent: Sequence[Cost], load: Mapping[str, float]) -> list[str]:

@@ -76,11 +76,11 @@ mde = 0.01
 def tables_of(metrics: int, experiments: int) -> str:
     """The tables of this many metrics, and of this many experiments with names; of the one without
     a name if 0."""
-    each = [
+    tables = [
         f'[experiments.e{i}]\nvariant = "e{i}"\nvariants = ["control", "treatment"]\n{PLAN}'
         for i in range(experiments)
     ] or [f"[experiment]\n{PLAN}"]
-    return "".join(each) + "[metrics]\n" + "\n".join(metrics_of(metrics))
+    return "".join(tables) + "[metrics]\n" + "\n".join(metrics_of(metrics))
 
 
 def metrics_of(count: int) -> Iterator[str]:
@@ -88,23 +88,23 @@ def metrics_of(count: int) -> Iterator[str]:
     for i in range(count):
         model, kind = divmod(i, 10)
         label, score = LABELS[kind % 3], f"s{model}"
-        both = f'inputs = {{ labels = "{label}", scores = "{score}" }}'
+        inputs = f'inputs = {{ labels = "{label}", scores = "{score}" }}'
         match kind:
             case 0 | 1 | 2:
-                yield f'area_{label}_{model} = {{ type = "HistogramAUC", {both} }}'
+                yield f'area_{label}_{model} = {{ type = "HistogramAUC", {inputs} }}'
             case 3 | 4:
-                yield f'calibration_{label}_{model} = {{ type = "Calibration", {both} }}'
+                yield f'calibration_{label}_{model} = {{ type = "Calibration", {inputs} }}'
             case 5 | 6:
                 name = f"confusion_{label}_{model}"
-                yield f'{name} = {{ type = "BinaryConfusion", threshold = 0.01, {both} }}'
+                yield f'{name} = {{ type = "BinaryConfusion", threshold = 0.01, {inputs} }}'
             case 7:
                 yield f'mean_{model} = {{ type = "Ratio", inputs = {{ numerators = "{score}" }} }}'
             case 8:
-                of = f'numerators = "spend", denominators = "{LABELS[model % 3]}"'
-                yield f'spend_{model} = {{ type = "Ratio", inputs = {{ {of} }} }}'
+                columns = f'numerators = "spend", denominators = "{LABELS[model % 3]}"'
+                yield f'spend_{model} = {{ type = "Ratio", inputs = {{ {columns} }} }}'
             case _:
-                of = f'labels = "watch", scores = "{score}"'
-                yield f'error_{model} = {{ type = "Regression", inputs = {{ {of} }} }}'
+                columns = f'labels = "watch", scores = "{score}"'
+                yield f'error_{model} = {{ type = "Regression", inputs = {{ {columns} }} }}'
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,9 @@ def events(n: int, models: int, items: int, experiments: int = 0) -> pa.Table:
     drawn = generator(900)
     scores = {f"s{i}": click_scores(n, 910 + i) for i in range(models)}
     users = drawn.integers(0, max(n // 5, 1), n)
-    labels = {one: labels_of(scores["s0"], 0.05 / (i + 1), 930 + i) for i, one in enumerate(LABELS)}
+    labels = {
+        label: labels_of(scores["s0"], 0.05 / (i + 1), 930 + i) for i, label in enumerate(LABELS)
+    }
     names = np.array([f"item-{i:05d}" for i in range(items)])
     arms, halves = np.array(["control", "treatment"]), drawn.integers(0, 1 << 62, users.max() + 1)
     return pa.table(
@@ -166,20 +168,20 @@ def events(n: int, models: int, items: int, experiments: int = 0) -> pa.Table:
 def write_pool(path: Path, table: pa.Table, form: str) -> int:
     """Write the records of a pool, and return their number: the ends of all, then their bytes."""
     size = MESSAGE[form]
-    found = []
+    records = []
     if form == "arrow":
-        for at in range(0, len(table), size):
+        for offset in range(0, len(table), size):
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, table.schema) as writer:
-                writer.write_table(table.slice(at, size))
-            found.append(sink.getvalue().to_pybytes())
+                writer.write_table(table.slice(offset, size))
+            records.append(sink.getvalue().to_pybytes())
     else:
-        found = [json.dumps(row, separators=(",", ":")).encode() for row in _plain(table)]
-    ends = np.cumsum([len(record) for record in found], dtype=np.int64)
+        records = [json.dumps(row, separators=(",", ":")).encode() for row in _plain(table)]
+    ends = np.cumsum([len(record) for record in records], dtype=np.int64)
     with path.open("wb") as file:
-        file.write(struct.pack("<q", len(found)) + ends.tobytes())
-        file.writelines(found)
-    return len(found)
+        file.write(struct.pack("<q", len(records)) + ends.tobytes())
+        file.writelines(records)
+    return len(records)
 
 
 def _plain(table: pa.Table) -> Iterator[dict[str, object]]:
@@ -202,43 +204,43 @@ class Pool:
 
     def records(self, start: int, end: int) -> list[bytes | None]:
         """Records of the log."""
-        at, found = self._starts, list[bytes | None]()
+        starts, records = self._starts, list[bytes | None]()
         for i in range(start, end):
             i %= self.size
-            found.append(bytes(self._data[at[i] : at[i + 1]]))
-        return found
+            records.append(bytes(self._data[starts[i] : starts[i + 1]]))
+        return records
 
 
 def fold(config: Config, pool: Pool, records: int) -> dict[tuple[str, int], bytes]:
     """The state of each metric and grouping after this many records of the log, without a delta, a
     commit or a store: the first records of the pool are counted once more than the others."""
-    times, more = divmod(records, pool.size)
-    found: dict[tuple[str, int], PerKey] = {}
-    for start, end, often in ((0, more, times + 1), (more, pool.size, times)):
+    times, rest = divmod(records, pool.size)
+    states: dict[tuple[str, int], PerKey] = {}
+    for start, end, often in ((0, rest, times + 1), (rest, pool.size, times)):
         for key, state in counted(config, pool, start, end).items() if often else ():
             part = repeated(state, often)
-            found.setdefault(key, part.empty()).merge(part)
-    return {key: state.to_bytes() for key, state in found.items()}
+            states.setdefault(key, part.empty()).merge(part)
+    return {key: state.to_bytes() for key, state in states.items()}
 
 
 def counted(config: Config, pool: Pool, start: int, end: int) -> dict[tuple[str, int], PerKey]:
     """The states of some records of the pool."""
     decoder, states = Decoder(config), dict[tuple[int, int], PerKey]()
     step = 5_000 // MESSAGE[config.source.format]
-    for at in range(start, end, step):
-        upto = min(at + step, end)
-        chunk = Chunk(LOG, at, upto, range(at, upto), pool.records(at, upto))
+    for offset in range(start, end, step):
+        stop = min(offset + step, end)
+        chunk = Chunk(LOG, offset, stop, range(offset, stop), pool.records(offset, stop))
         for decoded in decoder.pieces(chunk):
             columns = columns_of(decoded)
             for number, metrics in enumerate(config.metric_sets):
-                mine = {
+                inputs = {
                     name: columns[name] for name in metrics.panel.arguments() if name in columns
                 }
                 for grouping in range(len(metrics.slices.by)):
                     state = states.setdefault(
                         (number, grouping), PerKey(metrics.panel, max_keys=ALL_KEYS)
                     )
-                    state.update(keys_of(decoded, metrics, grouping), **mine)
+                    state.update(keys_of(decoded, metrics, grouping), **inputs)
     return {
         (metric.name, grouping): state.project(metric.name).limited(metrics.slices.max_keys)
         for (number, grouping), state in states.items()
@@ -260,12 +262,12 @@ def keys_of(decoded: Decoded, metrics: MetricSet, grouping: int) -> DictionaryCo
 
 def repeated(state: PerKey, times: int) -> PerKey:
     """The state of the same rows, this many times."""
-    found = state.empty()
+    total = state.empty()
     while times:
         if times % 2:
-            found.merge(state)
+            total.merge(state)
         state, times = state + state, times // 2
-    return found
+    return total
 
 
 def held(ledger: Ledger) -> tuple[int, dict[tuple[str, int], bytes]]:
@@ -274,11 +276,11 @@ def held(ledger: Ledger) -> tuple[int, dict[tuple[str, int], bytes]]:
 
     def look(now: StoreView) -> tuple[int, dict[tuple[str, int], bytes]]:
         totals = [size.pane for size in now.snapshot.panes if size.pane.is_total]
-        found: dict[tuple[str, int], Accumulator] = {}
+        states: dict[tuple[str, int], Accumulator] = {}
         for row, stored in now.states(now.delta_metadata(totals)):
             key, state = row.pane[:2], state_of(row, stored)
-            found[key] = found[key] + state if key in found else state
+            states[key] = states[key] + state if key in states else state
         records = sum(head.next_offset for head in now.version.heads)
-        return records, {key: state.to_bytes() for key, state in found.items()}
+        return records, {key: state.to_bytes() for key, state in states.items()}
 
     return view(ledger, look)

@@ -127,10 +127,10 @@ class Tally:
     def read(cls, path: Path) -> dict[str, float]:
         """The sums by name; nothing before the first `write`."""
         data = path.read_bytes() if path.exists() else b""
-        found = (
+        values = (
             cls.FORM.unpack(data) if len(data) == cls.FORM.size else (0.0,) * (cls.FORM.size // 8)
         )
-        return dict(zip((*STAGES, *COUNTS), found, strict=True))
+        return dict(zip((*STAGES, *COUNTS), values, strict=True))
 
 
 def install(tally: Tally) -> None:
@@ -138,10 +138,10 @@ def install(tally: Tally) -> None:
 
     class TimedDecoder(Decoder):
         def pieces(self, chunk: Chunk) -> Iterator[Decoded]:
-            found = super().pieces(chunk)
+            pieces = super().pieces(chunk)
             while True:
                 with tally.stage("decode"):
-                    piece = next(found, None)
+                    piece = next(pieces, None)
                 if piece is None:
                     return
                 yield piece

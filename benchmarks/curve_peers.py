@@ -42,18 +42,18 @@ def _pr(truth: Labels, scores: Scores) -> NDArray[np.complex128]:
 
 
 def _trapezoid(truth: Labels, scores: Scores) -> float:
-    found = _pr(truth, scores)
-    return float(auc(found.real, found.imag))
+    points = _pr(truth, scores)
+    return float(auc(points.real, points.imag))
 
 
 def _youden(truth: Labels, scores: Scores) -> float:
-    found = _roc(truth, scores)
-    return float((found.imag - found.real).max())
+    points = _roc(truth, scores)
+    return float((points.imag - points.real).max())
 
 
 def _ks(truth: Labels, scores: Scores) -> float:
-    found = _roc(truth, scores)
-    return float(np.abs(found.imag - found.real).max())
+    points = _roc(truth, scores)
+    return float(np.abs(points.imag - points.real).max())
 
 
 def _partial(truth: Labels, scores: Scores) -> float:
@@ -72,8 +72,8 @@ def _points(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.comple
 
 
 def _rates(curve: Curve) -> list[float | Bounded]:
-    found = curve.confusion(THRESHOLD)
-    return [found.tn, found.fp, found.fn, found.tp]
+    confusion = curve.confusion(THRESHOLD)
+    return [confusion.tn, confusion.fp, confusion.fn, confusion.tp]
 
 
 # Each view: ours, and scikit-learn's if it has one.
@@ -104,28 +104,30 @@ PEERS: Final[dict[str, Callable[[Labels, Scores], Any]]] = {
 }
 
 
-def agree(curve: Curve, name: str, theirs: Any) -> None:
+def agree(curve: Curve, name: str, peer_value: Any) -> None:
     """Stop unless this is the value of our view of this name."""
-    found = VIEWS[name](curve)
+    result = VIEWS[name](curve)
     if name in ("roc", "pr"):
-        ours = _points(found.fpr, found.tpr) if name == "roc" else _points(*_axes(found))
+        points = _points(result.fpr, result.tpr) if name == "roc" else _points(*_axes(result))
         # A histogram has points only at the ends of its buckets.
-        same = np.array_equal(ours, theirs) if curve.exact else np.isin(ours, theirs).all()
+        same = (
+            np.array_equal(points, peer_value) if curve.exact else np.isin(points, peer_value).all()
+        )
         assert same, name
     elif name == "confusion at a threshold":
-        for our, their in zip(_rates(curve), theirs, strict=True):
+        for our, their in zip(_rates(curve), peer_value, strict=True):
             _close(name, our, their)
     else:
-        _close(name, found.value if name == "best by youden" else found, theirs)
+        _close(name, result.value if name == "best by youden" else result, peer_value)
 
 
-def _axes(found: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    return found.recall, found.precision
+def _axes(curve: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return curve.recall, curve.precision
 
 
-def _close(name: str, ours: float | Bounded, theirs: float) -> None:
-    if isinstance(ours, Bounded):
-        off = 1e-9 * abs(theirs)  # for the rounding of their sums
-        assert ours.low - off <= theirs <= ours.high + off, (name, ours, theirs)
+def _close(name: str, value: float | Bounded, peer_value: float) -> None:
+    if isinstance(value, Bounded):
+        off = 1e-9 * abs(peer_value)  # for the rounding of their sums
+        assert value.low - off <= peer_value <= value.high + off, (name, value, peer_value)
     else:
-        assert math.isclose(ours, theirs, rel_tol=1e-9), (name, ours, theirs)
+        assert math.isclose(value, peer_value, rel_tol=1e-9), (name, value, peer_value)

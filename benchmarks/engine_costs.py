@@ -130,8 +130,8 @@ def written(folder: Path, n: int) -> dict[bool, set[str]]:
         pq.write_table(table, folder / "day" / f"{file:02}.parquet")
         variant = np.array(table["variant"].to_pylist())
         for name, state in states.items():
-            here = variant == name
-            state.update(**{a: table[c].to_numpy()[here] for a, c in COLUMNS.items()})
+            mask = variant == name
+            state.update(**{a: table[c].to_numpy()[mask] for a, c in COLUMNS.items()})
     whole = Sealing("user", 1, "anywhere", "day")
     return {
         False: {f"{name} {state.digest()}" for name, state in states.items()},
@@ -173,7 +173,7 @@ def costs(n: int, only: Sequence[str]) -> None:
 def run(route: Route, folder: Path) -> set[str]:
     """The output lines of a route."""
     (folder / "route.py").write_text(route.script, encoding="utf-8")
-    done = subprocess.run(
+    process = subprocess.run(
         [route.python, "route.py"],
         cwd=folder,
         env={**os.environ, **environment(route)},
@@ -181,9 +181,9 @@ def run(route: Route, folder: Path) -> set[str]:
         text=True,
         check=False,
     )
-    if done.returncode:
-        print(done.stderr[-2000:], file=sys.stderr)
-    return set(done.stdout.splitlines())
+    if process.returncode:
+        print(process.stderr[-2000:], file=sys.stderr)
+    return set(process.stdout.splitlines())
 
 
 def environment(route: Route) -> dict[str, str]:
@@ -219,7 +219,7 @@ def memory() -> None:
     print("|---|---|---|---|")
     for name in specs():
         sizes = (500_000, 2_000_000)
-        found = [
+        outputs = [
             subprocess.run(
                 [sys.executable, "-m", "benchmarks.engine_costs", "--peak", f"{name}:{n}"],
                 capture_output=True,
@@ -228,16 +228,16 @@ def memory() -> None:
             ).stdout.split()
             for n in sizes
         ]
-        (small, *_), (large, state, sealed) = ([int(x) for x in each] for each in found)
+        (small, *_), (large, state, sealed) = ([int(x) for x in words] for words in outputs)
         a_row = (large - small) / (sizes[1] - sizes[0])
         print(f"| {name} | {a_row:.0f} | {state / sizes[1]:.1f} | {sealed:,} bytes |", flush=True)
 
 
 def specs() -> dict[str, tuple[Panel, dict[str, str]]]:
     """The measured metrics: with users and without."""
-    alone = Panel({"auc": HistogramAUC()})
+    panel = Panel({"auc": HistogramAUC()})
     return {
-        "histogram AUC": (alone, {"labels": "label", "scores": "score"}),
+        "histogram AUC": (panel, {"labels": "label", "scores": "score"}),
         "histogram AUC and GAUC, 25 rows a user": (SPEC, COLUMNS),
     }
 
@@ -250,16 +250,16 @@ def peak(name: str, n: int) -> None:
 
     def batches() -> Iterator[pa.RecordBatch]:
         rng = np.random.default_rng(1)
-        for at in range(0, n, step):
-            size = min(step, n - at)
+        for offset in range(0, n, step):
+            size = min(step, n - offset)
             score = rng.random(size, np.float32)
             label = (rng.random(size) < score / 3).astype(np.int8)
             user = rng.integers(0, users, size)
             yield pa.record_batch({"user": user, "score": score, "label": label})
 
-    (made,) = partial(batches(), spec, columns=columns)
+    (batch,) = partial(batches(), spec, columns=columns)
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    data = made["state"][0].as_py()
+    data = batch["state"][0].as_py()
     whole = seal(spec.from_file_bytes(data), Sealing("user", 1, "anywhere", "day"))
     print(used, len(data), len(whole.to_file_bytes()))
 
@@ -270,14 +270,14 @@ def main() -> None:
     parser.add_argument("--only", default="", help="words in names of routes, with commas")
     parser.add_argument("--memory", action="store_true", help="measure a task's memory instead")
     parser.add_argument("--peak", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.peak:
-        name, _, n = given.peak.rpartition(":")
+    options = parser.parse_args()
+    if options.peak:
+        name, _, n = options.peak.rpartition(":")
         peak(name, int(n))
-    elif given.memory:
+    elif options.memory:
         memory()
     else:
-        costs(given.rows, [word for word in given.only.lower().split(",") if word])
+        costs(options.rows, [word for word in options.only.lower().split(",") if word])
 
 
 if __name__ == "__main__":

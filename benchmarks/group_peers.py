@@ -25,18 +25,18 @@ Ids = NDArray[np.int64]
 
 def peers(labels: Labels, scores: Scores, ids: Ids) -> list[Found]:
     """Timings by row, or why there is none."""
-    found: list[Found] = [missing("polars") or in_polars(labels, scores, ids)]
-    some = np.isin(ids, np.random.default_rng(0).choice(np.unique(ids), USERS, replace=False))
-    found.append(missing("sklearn") or _scikit_learn(labels[some], scores[some], ids[some]))
-    return found
+    timings: list[Found] = [missing("polars") or in_polars(labels, scores, ids)]
+    mask = np.isin(ids, np.random.default_rng(0).choice(np.unique(ids), USERS, replace=False))
+    timings.append(missing("sklearn") or _scikit_learn(labels[mask], scores[mask], ids[mask]))
+    return timings
 
 
-def _agree(labels: Labels, scores: Scores, ids: Ids, theirs: float) -> None:
+def _agree(labels: Labels, scores: Scores, ids: Ids, peer_gauc: float) -> None:
     """Stop unless this is our GAUC."""
     metric = GroupedAUC()
     metric.update(labels, scores, groups=ids)
-    ours = float(metric.compute().gauc)
-    assert math.isclose(ours, theirs, rel_tol=1e-11), (ours, theirs)
+    gauc = float(metric.compute().gauc)
+    assert math.isclose(gauc, peer_gauc, rel_tol=1e-11), (gauc, peer_gauc)
 
 
 def in_polars(labels: Labels, scores: Scores, ids: Ids, task: str = TASK) -> Timing:
@@ -75,9 +75,9 @@ def _scikit_learn(labels: Labels, scores: Scores, ids: Ids) -> Timing:
 
     def job() -> float:
         total, weights = 0.0, 0
-        for truth, found in users:
+        for truth, user_scores in users:
             if 0 < truth.sum() < len(truth):
-                total += len(truth) * float(roc_auc_score(truth, found))
+                total += len(truth) * float(roc_auc_score(truth, user_scores))
                 weights += len(truth)
         return total / weights
 

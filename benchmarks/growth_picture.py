@@ -15,15 +15,20 @@ _NAME: Final = 1.5  # the least ratio of nanoseconds between the middles of two 
 
 def points(path: Path) -> list[Point]:
     """The points of the question `growth`."""
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    return [point for one in kept["answers"] if one["key"] == "growth" for point in one["points"]]
+    record = json.loads(path.read_text(encoding="utf-8"))
+    return [
+        point
+        for entry in record["answers"]
+        if entry["key"] == "growth"
+        for point in entry["points"]
+    ]
 
 
-def drawn(found: Sequence[Point]) -> str:
+def drawn(curve_points: Sequence[Point]) -> str:
     """The SVG."""
-    last = {point["series"]: max(p["rows"] for p in found if p["series"] == point["series"])
-            for point in found}  # fmt: skip
-    places = _apart({p["series"]: p for p in found if p["rows"] == last[p["series"]]})
+    last = {point["series"]: max(p["rows"] for p in curve_points if p["series"] == point["series"])
+            for point in curve_points}  # fmt: skip
+    places = _apart({p["series"]: p for p in curve_points if p["rows"] == last[p["series"]]})
     rows = [
         {
             "series": point["series"],
@@ -33,7 +38,7 @@ def drawn(found: Sequence[Point]) -> str:
             "end": point["rows"] == last[point["series"]],
             "name_at": round(places[point["series"]], 3),
         }
-        for point in found
+        for point in curve_points
     ]
     return svg(_spec(rows))
 

@@ -84,9 +84,9 @@ def measure(
     calls = 1 if setup else max(1, int(QUICK_S * 1e9 / max(warm, 1)))
     slow = bool(peer) and warm > SLOW_S * 1e9
     spent = [_once(job, setup, calls) / calls / rows for _ in range(1 if slow else repeats)]
-    held = peak_of(job, setup) if peak else None
+    peak_bytes = peak_of(job, setup) if peak else None
     low, high = min(spent), max(spent)
-    return Timing(name, statistics.median(spent), low, high, len(spent), task, peer, held)
+    return Timing(name, statistics.median(spent), low, high, len(spent), task, peer, peak_bytes)
 
 
 def in_turns(
@@ -99,7 +99,7 @@ def in_turns(
     for _ in range(rounds):
         for name, job in jobs.items():
             spent[name].append(_once(job, None) / rows)
-    return [timing(name, found) for name, found in spent.items()]
+    return [timing(name, times) for name, times in spent.items()]
 
 
 def timing(name: str, spent: Sequence[float]) -> Timing:
@@ -153,10 +153,10 @@ def processor() -> str:
 
 def versions() -> str:
     """The versions of Python, the packages and the machine."""
-    found = [f"Python {platform.python_version()}"]
+    parts = [f"Python {platform.python_version()}"]
     for name in PACKAGES:
         try:
-            found.append(f"{name} {importlib.metadata.version(name)}")
+            parts.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
             continue
-    return ", ".join([*found, platform.machine()])
+    return ", ".join([*parts, platform.machine()])

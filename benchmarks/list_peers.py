@@ -43,13 +43,13 @@ def peers(lists: ScoredLists) -> Iterator[Found]:
     yield from _torchmetrics(500, lists)
 
 
-def _agree(lists: ScoredLists, theirs: Mapping[Measure, float], off: float = 1e-11) -> None:
+def _agree(lists: ScoredLists, peer_means: Mapping[Measure, float], off: float = 1e-11) -> None:
     """Stop unless these means equal ours; lists without relevant items count as 0."""
-    metric = RankingMetrics(tuple(theirs), empty="zero", complete_lists=True)
+    metric = RankingMetrics(tuple(peer_means), empty="zero", complete_lists=True)
     metric.update(lists.grades, lists.scores, offsets=lists.offsets)
-    for measure_, value in theirs.items():
-        ours = metric.compute()[measure_]
-        assert math.isclose(ours, value, rel_tol=off), (measure_, ours, value)
+    for measure_, value in peer_means.items():
+        mean = metric.compute()[measure_]
+        assert math.isclose(mean, value, rel_tol=off), (measure_, mean, value)
 
 
 def _timed(name: str, lists: ScoredLists, job: Callable[[], object]) -> Timing:
@@ -75,20 +75,20 @@ def _pytrec_eval(lists: ScoredLists) -> Timing:
         gains = (2 ** lists.grades[a:b].astype(np.int64) - 1).tolist()
         judged[f"q{i}"] = dict(zip(names, gains, strict=True))
         run[f"q{i}"] = dict(zip(names, lists.scores[a:b].tolist(), strict=True))
-    asked = {f"ndcg_cut.{DEPTH}", "recip_rank", f"success.{DEPTH}", f"map_cut.{DEPTH}"}
-    evaluator = pytrec_eval.RelevanceEvaluator(judged, asked)
-    found = evaluator.evaluate(run)
+    measures = {f"ndcg_cut.{DEPTH}", "recip_rank", f"success.{DEPTH}", f"map_cut.{DEPTH}"}
+    evaluator = pytrec_eval.RelevanceEvaluator(judged, measures)
+    results = evaluator.evaluate(run)
 
     def mean(name: str) -> float:
-        return math.fsum(values[name] for values in found.values()) / len(found)
+        return math.fsum(values[name] for values in results.values()) / len(results)
 
-    theirs = {
+    peer_means = {
         NDCG @ DEPTH: mean(f"ndcg_cut_{DEPTH}"),
         MRR: mean("recip_rank"),
         HR @ DEPTH: mean(f"success_{DEPTH}"),
         AP @ DEPTH: mean(f"map_cut_{DEPTH}"),
     }
-    _agree(lists, theirs)
+    _agree(lists, peer_means)
     return _timed("pytrec_eval", lists, lambda: evaluator.evaluate(run))
 
 
@@ -99,8 +99,8 @@ def _scikit_learn(lists: ScoredLists) -> Timing:
     sizes = np.diff(lists.offsets)
     blocks = []
     for size in np.unique(sizes).tolist():
-        at = lists.offsets[:-1][sizes == size][:, None] + np.arange(size)
-        blocks.append((2.0 ** lists.grades[at] - 1, lists.scores[at]))
+        indices = lists.offsets[:-1][sizes == size][:, None] + np.arange(size)
+        blocks.append((2.0 ** lists.grades[indices] - 1, lists.scores[indices]))
 
     def job() -> float:
         sums = [
@@ -163,9 +163,9 @@ def _ranx(n: int, lists: ScoredLists) -> Iterator[Timing]:
     command = [str(RANX), "-m", "benchmarks.ranx_lists", str(n), str(len(lists.offsets) - 1)]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     measures = (NDCG @ DEPTH, MRR @ DEPTH, HR @ DEPTH, AP @ DEPTH)
-    for found in json.loads(printed):
-        _agree(lists.first(n).without_ties(), dict(zip(measures, found["means"], strict=True)))
-        yield Timing(**found["timing"])
+    for reply in json.loads(printed):
+        _agree(lists.first(n).without_ties(), dict(zip(measures, reply["means"], strict=True)))
+        yield Timing(**reply["timing"])
 
 
 def _torchmetrics(n: int, lists: ScoredLists) -> Iterator[Found]:
@@ -174,8 +174,10 @@ def _torchmetrics(n: int, lists: ScoredLists) -> Iterator[Found]:
         yield ABSENT
     name = f"torchmetrics, NDCG alone, {n:,} lists"
     arguments = {"lists": n, "of": len(lists.offsets) - 1}
-    for _, theirs, timing in asked([Task("ndcg", arguments, name, "NDCG alone", "torchmetrics")]):
-        _agree(lists.first(n).without_ties(), {NDCG @ DEPTH: theirs}, 1e-5)  # in float32
+    for _, peer_mean, timing in asked(
+        [Task("ndcg", arguments, name, "NDCG alone", "torchmetrics")]
+    ):
+        _agree(lists.first(n).without_ties(), {NDCG @ DEPTH: peer_mean}, 1e-5)  # in float32
         yield timing
 
 
@@ -189,13 +191,13 @@ def _ir_measures(lists: ScoredLists) -> Timing:
         names = [f"d{j}" for j in range(b - a)]
         judged[f"q{i}"] = dict(zip(names, lists.grades[a:b].tolist(), strict=True))
         run[f"q{i}"] = dict(zip(names, lists.scores[a:b].tolist(), strict=True))
-    known = (f"RR@{DEPTH}", f"Success@{DEPTH}", f"AP@{DEPTH}")
-    asked_for = [ir_measures.parse_measure(name) for name in known]
-    ours = (MRR @ DEPTH, HR @ DEPTH, AP @ DEPTH)
+    measure_names = (f"RR@{DEPTH}", f"Success@{DEPTH}", f"AP@{DEPTH}")
+    asked_for = [ir_measures.parse_measure(name) for name in measure_names]
+    measures = (MRR @ DEPTH, HR @ DEPTH, AP @ DEPTH)
 
     def job() -> Sequence[float]:
-        found = ir_measures.calc_aggregate(asked_for, judged, run)
-        return [float(found[one]) for one in asked_for]
+        results = ir_measures.calc_aggregate(asked_for, judged, run)
+        return [float(results[key]) for key in asked_for]
 
-    _agree(lists, dict(zip(ours, job(), strict=True)))
+    _agree(lists, dict(zip(measures, job(), strict=True)))
     return _timed("ir-measures, MRR, HR and AP", lists, job)

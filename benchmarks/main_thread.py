@@ -70,23 +70,23 @@ def busy(trace: bytes) -> Busy:
     """
     events = json.loads(trace)["traceEvents"]
     mains = {
-        (one["pid"], one["tid"])
-        for one in events
-        if one["name"] == "thread_name" and one["args"]["name"] == "CrRendererMain"
+        (entry["pid"], entry["tid"])
+        for entry in events
+        if entry["name"] == "thread_name" and entry["args"]["name"] == "CrRendererMain"
     }
     spans: dict[tuple[int, int], list[_Span]] = {main: [] for main in mains}
-    for one in events:
-        found = spans.get((one["pid"], one["tid"]))
-        if found is not None and one["ph"] == "X":
-            wall, cpu = one.get("dur", 0) / 1000, one.get("tdur", 0) / 1000
-            found.append(_Span(one["name"], one["ts"] / 1000, wall, cpu))
-    return max(map(_of_one_thread, spans.values()), key=lambda found: found.total.wall)
+    for event in events:
+        thread_spans = spans.get((event["pid"], event["tid"]))
+        if thread_spans is not None and event["ph"] == "X":
+            wall, cpu = event.get("dur", 0) / 1000, event.get("tdur", 0) / 1000
+            thread_spans.append(_Span(event["name"], event["ts"] / 1000, wall, cpu))
+    return max(map(_of_one_thread, spans.values()), key=lambda thread: thread.total.wall)
 
 
 def _of_one_thread(spans: Iterable[_Span]) -> Busy:
     outermost: list[_Span] = []
     open_: list[_Span] = []
-    ordered = sorted(spans, key=lambda one: (one.start, -one.wall))
+    ordered = sorted(spans, key=lambda piece: (piece.start, -piece.wall))
     for span in ordered:
         while open_ and open_[-1].end <= span.start:
             open_.pop()
@@ -101,9 +101,9 @@ def _of_one_thread(spans: Iterable[_Span]) -> Busy:
         cpu[_kind(span.name)] += span.cpu - span.inside.cpu  # type: ignore[assignment]
         wall[_kind(span.name)] += span.wall - span.inside.wall  # type: ignore[assignment]
     return Busy(
-        Ms(sum(one.cpu for one in outermost), sum(one.wall for one in outermost)),
-        Ms(max((one.cpu for one in outermost), default=0.0),
-           max((one.wall for one in outermost), default=0.0)),
+        Ms(sum(root.cpu for root in outermost), sum(root.wall for root in outermost)),
+        Ms(max((root.cpu for root in outermost), default=0.0),
+           max((root.wall for root in outermost), default=0.0)),
         {kind: Ms(cpu[kind], wall[kind]) for kind in sorted(wall)},
     )  # fmt: skip
 

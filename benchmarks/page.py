@@ -32,30 +32,30 @@ _MARKED: Final = re.compile(r"(<!-- measured ([a-z-]+) -->\n)(.*?)(<!-- end -->)
 
 def tables(path: Path = FIGURES) -> dict[str, str]:
     """Each generated part by the name of its mark."""
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    answers = {one["key"]: Answer.of_json(one) for one in kept["answers"]}
-    quick = " This was a quick run, with fewer rows." if kept["quick"] else ""
-    found = {key: answer.title + ".\n\n" + answer.markdown() for key, answer in answers.items()}
+    record = json.loads(path.read_text(encoding="utf-8"))
+    answers = {entry["key"]: Answer.of_json(entry) for entry in record["answers"]}
+    quick = " This was a quick run, with fewer rows." if record["quick"] else ""
+    parts = {key: answer.title + ".\n\n" + answer.markdown() for key, answer in answers.items()}
     missed = [key for key in QUESTIONS if key not in answers]
-    found.update(dict.fromkeys(missed, "Not measured."))
-    processor = kept.get("processor", "")
-    on = f"Processor: {processor}. " if processor else ""
-    found["versions"] = f"{on}Measured with {kept['versions']}.{quick}"
-    found["targets"] = (
+    parts.update(dict.fromkeys(missed, "Not measured."))
+    processor = record.get("processor", "")
+    intro = f"Processor: {processor}. " if processor else ""
+    parts["versions"] = f"{intro}Measured with {record['versions']}.{quick}"
+    parts["targets"] = (
         f"{targets.table(answers, QUESTIONS)}\n\n{targets.figures(answers, QUESTIONS)}"
     )
-    found["summary"] = f"{targets.summary(answers)}\n\n{_conditions(on, kept['versions'])}"
-    found["summary-zh"] = translated(found["summary"])
-    return found
+    parts["summary"] = f"{targets.summary(answers)}\n\n{_conditions(intro, record['versions'])}"
+    parts["summary-zh"] = translated(parts["summary"])
+    return parts
 
 
-def _conditions(on: str, versions: str) -> str:
+def _conditions(intro: str, versions: str) -> str:
     """A sentence on the processor, Python, numpy and CPU features behind the README's figures."""
     parts = versions.split(", ")
-    found = [one for one in parts if one.startswith(("Python ", "numpy "))]
-    flags = [one for one in parts if one.startswith(bench_sorting.VARIABLE)]
-    said = f"`{flags[0]}`" if flags else f"no {bench_sorting.VARIABLE}"
-    return f"{on}Measured with {', '.join(found)} and {said}; see docs/performance.md."
+    packages = [part for part in parts if part.startswith(("Python ", "numpy "))]
+    flags = [part for part in parts if part.startswith(bench_sorting.VARIABLE)]
+    setting = f"`{flags[0]}`" if flags else f"no {bench_sorting.VARIABLE}"
+    return f"{intro}Measured with {', '.join(packages)} and {setting}; see docs/performance.md."
 
 
 def filled(text: str, parts: Mapping[str, str]) -> str:

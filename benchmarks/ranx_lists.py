@@ -26,26 +26,26 @@ def main(n: int, of: int) -> None:
 
     lists = scored_lists(of).first(n).without_ties()
     judged, run = List(), List()
-    named: tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]] = ({}, {})
+    tables: tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]] = ({}, {})
     for i, (a, b) in enumerate(zip(lists.offsets, lists.offsets[1:], strict=False)):
         ids, grades, scores = np.arange(b - a), lists.grades[a:b], lists.scores[a:b]
         names = [str(j) for j in ids.tolist()]
-        named[0][str(i)] = dict(zip(names, grades.tolist(), strict=True))
-        named[1][str(i)] = dict(zip(names, scores.tolist(), strict=True))
+        tables[0][str(i)] = dict(zip(names, grades.tolist(), strict=True))
+        tables[1][str(i)] = dict(zip(names, scores.tolist(), strict=True))
         best = np.argsort(-grades.astype(np.int64), kind="stable")
         order = np.argsort(-scores, kind="stable")
         judged.append(np.column_stack([ids, grades])[best].astype(np.float64))
         run.append(np.column_stack([ids, scores])[order].astype(np.float64))
-    found = []
-    for name, peer, task, given in (
-        ("of Qrels and Run", "ranx", "four measures", (Qrels(named[0]), Run(named[1]))),
+    results = []
+    for name, peer, task, inputs in (
+        ("of Qrels and Run", "ranx", "four measures", (Qrels(tables[0]), Run(tables[1]))),
         ("ranked already", "ranx of arrays", "four measures, ranked", (judged, run)),
     ):
-        job = partial(evaluate, *given, list(MEASURES))
+        job = partial(evaluate, *inputs, list(MEASURES))
         means = job()
         timing = measure(f"ranx, {name}, {n:,} lists", n, job, task=task, peer=peer)
-        found.append({"means": [float(means[m]) for m in MEASURES], "timing": asdict(timing)})
-    print(json.dumps(found))
+        results.append({"means": [float(means[m]) for m in MEASURES], "timing": asdict(timing)})
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

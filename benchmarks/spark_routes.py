@@ -51,25 +51,27 @@ def write(folder: Path, rows: int) -> None:
 
 
 def routes(log: DataFrame) -> dict[str, Callable[[], object]]:
-    by = ["variant"]
+    grouping = ["variant"]
 
     def read() -> object:
-        return log.groupBy(*by).agg(F.sum("user"), F.sum("label"), F.sum("score")).toArrow()
+        return log.groupBy(*grouping).agg(F.sum("user"), F.sum("label"), F.sum("score")).toArrow()
 
     def read_items() -> object:
         return log.groupBy("item").agg(F.sum("label"), F.sum("score"), F.count("score")).toArrow()
 
     return {
         "Spark alone: the sums of three columns": read,
-        "states of an equal grid": lambda: merge(states(log, PLAIN, by, columns=NAMES)).toArrow(),
+        "states of an equal grid": lambda: merge(
+            states(log, PLAIN, grouping, columns=NAMES)
+        ).toArrow(),
         "counts of an equal grid, in SQL": lambda: merge(
-            counts(log, PLAIN, by, columns=NAMES)
+            counts(log, PLAIN, grouping, columns=NAMES)
         ).toArrow(),
         "AUC and GAUC, tasks as they are": lambda: merge(
-            states(log, BOTH, by, columns=USERS)
+            states(log, BOTH, grouping, columns=USERS)
         ).toArrow(),
         "AUC and GAUC, 8 buckets of users, sealed": lambda: merge(
-            states(log, BOTH, by, columns=USERS, user="user", n_buckets=8, scope="bench")
+            states(log, BOTH, grouping, columns=USERS, user="user", n_buckets=8, scope="bench")
         ).toArrow(),
         ITEMS: read_items,
         OF_ITEMS: lambda: aggregate(log, AREAS, ["item"], columns=NAMES).toArrow(),

@@ -85,8 +85,8 @@ def _growth(series: str, cost: str) -> Callable[[Sequence[Mapping[str, Any]]], f
     """The cost of a row at 100,000,000 rows, over that at 10,000,000; "read": of a read."""
 
     def read(points: Sequence[Mapping[str, Any]]) -> float:
-        found = {p["rows"]: p[cost] for p in points if p["series"] == series}
-        ratio = found[100_000_000] / found[10_000_000]
+        costs = {p["rows"]: p[cost] for p in points if p["series"] == series}
+        ratio = costs[100_000_000] / costs[10_000_000]
         return float(ratio if cost in ("ns", "read") else ratio / 10)
 
     return read
@@ -193,11 +193,11 @@ TARGETS: Final = (
     Target("sliding-auc", "window of 1,000,000, one event at a time", 15_000),
     *(
         Target("shared-states", f"{name}, batches of {size}", _OF_SHARED.get(name, 1.5),
-               f"{of}, batches of {size}")
-        for name, of in _SHARED.items()
+               f"{baseline}, batches of {size}")
+        for name, baseline in _SHARED.items()
         for size in ("1,000,000", "10,000")
     ),
-    *(Target("shared-states", name, 1.5, of) for name, of in _OF_LISTS.items()),
+    *(Target("shared-states", name, 1.5, baseline) for name, baseline in _OF_LISTS.items()),
     *(Target("shared-states", name, 2, "NDCG")
       for name in ("α-nDCG", "ERR-IA", "subtopic recall")),
     # Of lists of ten items; counting these alone takes half of it.
@@ -326,41 +326,41 @@ def table(answers: Mapping[str, Answer], asked: Collection[str]) -> str:
     """Each target of the questions that were asked with its measured time; ✗ if it is missed,
     judged by a ratio if it has one."""
     lines = []
-    for target in [one for one in TARGETS if one.key in asked]:
+    for target in [goal for goal in TARGETS if goal.key in asked]:
         answer = answers.get(target.key)
         if answer is None or not target.measured(answer):
             lines.append([f"{target.key}: {target.line}", *["not measured", *4 * [""]]])
             continue
-        ours, limit = named(answer, target.line), target.limit(answer)
+        timing, limit = named(answer, target.line), target.limit(answer)
         most = digits(limit) + (f" ({target.at_most:g} × {target.of})" if target.of else "")
         peers = []
         for peer, times in target.ahead.items():
-            same = [t.median for t in answer.timings if t.peer == peer and t.task == ours.task]
-            ahead = min(same, default=0.0) / ours.median
+            same = [t.median for t in answer.timings if t.peer == peer and t.task == timing.task]
+            ahead = min(same, default=0.0) / timing.median
             peers.append(f"{peer} {digits(ahead)} of {times:g}{_miss(ahead >= times)}")
         work = f"{target.key}: {target.line}"
-        measured = digits(ours.median)
+        measured = digits(timing.median)
         asked, against = "", ""
         if target.key in FLOORS and not target.of:
             floor, ns = FLOORS[target.key]
-            times = ours.median / (answer.read if floor == READ else answer.sort).median
+            times = timing.median / (answer.read if floor == READ else answer.sort).median
             asked = f"{digits(target.at_most / ns)} × {floor}"
             against = f"{digits(times)} × {floor}{_miss(times <= target.at_most / ns)}"
         else:
-            measured += _miss(ours.median <= limit)
+            measured += _miss(timing.median <= limit)
         lines.append([work, most, measured, asked, against, "; ".join(peers)])
     columns = ["at most", "measured", "at most × limit", "measured × limit"]
     head = ["work, in ns", *columns, "ahead of a peer, times"]
     return markdown([head, *lines])
 
 
-def figures(answers: Mapping[str, Answer], asked: Collection[str]) -> str:
+def figures(answers: Mapping[str, Answer], questions: Collection[str]) -> str:
     """The targets of these questions that are no times; ✗ if one is missed."""
     lines = []
-    for figure in [one for one in FIGURES if one.key in asked]:
+    for figure in [goal for goal in FIGURES if goal.key in questions]:
         value = figure.value(answers.get(figure.key))
-        said = "not measured" if value is None else digits(value) + _miss(value <= figure.at_most)
-        lines.append([f"{figure.key}: {figure.name}", digits(figure.at_most), said])
+        text = "not measured" if value is None else digits(value) + _miss(value <= figure.at_most)
+        lines.append([f"{figure.key}: {figure.name}", digits(figure.at_most), text])
     return markdown([["figure", "at most", "measured"], *lines]) if lines else ""
 
 
@@ -371,11 +371,11 @@ def summary(answers: Mapping[str, Answer]) -> str:
         answer = answers.get(target.key)
         if not target.work or answer is None or not target.measured(answer):
             continue
-        ours = named(answer, target.line)
-        best = answer.best_peer(ours)
-        against = digits(ours.median / answer.sort.median) if answer.sort.median else ""
-        peer = f"{digits(best.median / ours.median)} ({best.peer})" if best else ""
-        lines.append([target.work, digits(ours.median), against, peer])
+        timing = named(answer, target.line)
+        best = answer.best_peer(timing)
+        against = digits(timing.median / answer.sort.median) if answer.sort.median else ""
+        peer = f"{digits(best.median / timing.median)} ({best.peer})" if best else ""
+        lines.append([target.work, digits(timing.median), against, peer])
     return markdown([["work", "ns", "× `np.sort`", "fastest peer, × ours"], *lines])
 
 

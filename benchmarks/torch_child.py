@@ -48,8 +48,8 @@ def asked(tasks: Iterable[Task]) -> Iterator[tuple[Task, Any, Timing]]:
     if ran.returncode:
         raise SystemExit(f"torchmetrics or torcheval failed:\n{ran.stderr[-2000:]}")
     for task, line in zip(tasks, ran.stdout.splitlines(), strict=True):
-        found = json.loads(line)
-        yield task, found["answer"], Timing(**found["timing"])
+        reply = json.loads(line)
+        yield task, reply["answer"], Timing(**reply["timing"])
 
 
 def versions(python: Path, *packages: str) -> str:

@@ -26,24 +26,24 @@ def area(tool: str, rows: int, batch: int, bins: int | None) -> tuple[int, Job]:
     """The area under the curve of uniform scores; bins: None: exact."""
     import torch
 
-    made: Callable[[], Any]
+    make: Callable[[], Any]
     scores = workloads.uniform_scores(rows)
     work = _tensors(workloads.cut(batch, scores, workloads.labels_of(scores)))
     if tool == "torcheval":
         from torcheval import metrics
 
-        made = lambda: (  # noqa: E731
+        make = lambda: (  # noqa: E731
             metrics.BinaryAUROC() if bins is None else metrics.BinaryBinnedAUROC(threshold=bins)
         )
     else:
         from torchmetrics.classification import BinaryAUROC
 
-        made = lambda: BinaryAUROC(thresholds=bins)  # noqa: E731
+        make = lambda: BinaryAUROC(thresholds=bins)  # noqa: E731
 
     def job() -> float:
-        metric = made()
-        for found, truth in work:
-            metric.update(found, truth.long() if tool == "torchmetrics" else truth)
+        metric = make()
+        for predictions, truth in work:
+            metric.update(predictions, truth.long() if tool == "torchmetrics" else truth)
         result = metric.compute()
         while not isinstance(result, torch.Tensor) or result.ndim:
             result = result[0]
@@ -54,7 +54,7 @@ def area(tool: str, rows: int, batch: int, bins: int | None) -> tuple[int, Job]:
 
 def confusion(tool: str, rows: int, batch: int, classes: int, checked: bool) -> tuple[int, Job]:
     """Counts of two classes or many, as in bench_confusion."""
-    made: Callable[[], Any]
+    make: Callable[[], Any]
     truth, guess = workloads.classes(rows, classes)
     work = _tensors(
         workloads.cut(batch, guess.astype(np.int64), truth.astype(np.int64)),
@@ -62,20 +62,20 @@ def confusion(tool: str, rows: int, batch: int, classes: int, checked: bool) -> 
     if tool == "torcheval":
         from torcheval.metrics import MulticlassConfusionMatrix as Kind
 
-        made = lambda: Kind(classes)  # noqa: E731
+        make = lambda: Kind(classes)  # noqa: E731
     else:
         from torchmetrics.classification import BinaryConfusionMatrix, MulticlassConfusionMatrix
 
-        made = lambda: (  # noqa: E731
+        make = lambda: (  # noqa: E731
             BinaryConfusionMatrix(validate_args=checked)
             if classes == 2
             else MulticlassConfusionMatrix(classes, validate_args=checked)
         )
 
     def job() -> Any:
-        metric = made()
-        for found, expected in work:
-            metric.update(found, expected)
+        metric = make()
+        for predictions, expected in work:
+            metric.update(predictions, expected)
         return metric.compute().long().tolist()
 
     return rows, job
@@ -90,8 +90,10 @@ def merging(states: int, bins: int) -> tuple[int, Job]:
     for i in range(states):
         scores = workloads.uniform_scores(1_000, 100 + i)
         metric = BinaryAUROC(thresholds=bins)
-        ((found, truth),) = _tensors(workloads.cut(1_000, scores, workloads.labels_of(scores)))
-        metric.update(found, truth.long())
+        ((predictions, truth),) = _tensors(
+            workloads.cut(1_000, scores, workloads.labels_of(scores))
+        )
+        metric.update(predictions, truth.long())
         stored.append(bytearray(metric.confmat.numpy().tobytes()))
     shape, kind = metric.confmat.shape, metric.confmat.dtype
 
@@ -112,12 +114,12 @@ def ndcg(lists: int, of: int) -> tuple[int, Job]:
     work = workloads.scored_lists(of).first(lists).without_ties()
     sizes = np.diff(work.offsets)
     ids = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
-    found = torch.from_numpy(work.scores)
+    predictions = torch.from_numpy(work.scores)
     gains = torch.from_numpy(2.0 ** work.grades.astype(np.float32) - 1)
 
     def job() -> float:
         metric = RetrievalNormalizedDCG(top_k=10, empty_target_action="neg")
-        metric.update(found, gains, indexes=ids)
+        metric.update(predictions, gains, indexes=ids)
         return float(metric.compute())
 
     return len(sizes), job
@@ -144,9 +146,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     for line in sys.stdin:
-        asked = json.loads(line)
-        rows, job = TASKS[asked["do"]](**asked["with"])
-        timing = measure(asked["name"], rows, job, task=asked["task"], peer=asked["peer"])
+        request = json.loads(line)
+        rows, job = TASKS[request["do"]](**request["with"])
+        timing = measure(request["name"], rows, job, task=request["task"], peer=request["peer"])
         print(json.dumps({"answer": job(), "timing": asdict(timing)}), flush=True)
 
 

@@ -28,15 +28,15 @@ TARGET: Final = re.compile(
 
 def urls(repository: str) -> dict[str, str]:
     """Labels and addresses that a package index shows beside a package."""
-    found = REPOSITORY.fullmatch(repository)
-    if found is None:
+    match = REPOSITORY.fullmatch(repository)
+    if match is None:
         raise SystemExit(
             f"addresses: expected https://HOST/OWNER/NAME, got {repository!r} as the repository; "
             "pass what $GITHUB_SERVER_URL/$GITHUB_REPOSITORY says"
         )
     # .github/workflows/docs.yml publishes the site there.
-    site = f"https://{found['owner'].lower()}.github.io/{found['name']}/"
-    hosted = found["host"] == "github.com"
+    site = f"https://{match['owner'].lower()}.github.io/{match['name']}/"
+    hosted = match["host"] == "github.com"
     return {
         "Documentation": site if hosted else f"{repository}/blob/HEAD/docs/index.md",
         "Source": repository,
@@ -59,10 +59,10 @@ def with_urls(project: str, repository: str) -> str:
 def absolute(page: str, repository: str, commit: str) -> str:
     """The text of a page at the top of the repository, with absolute links to this commit."""
 
-    def whole(found: re.Match[str]) -> str:
-        path = found["path"].removeprefix("./")
+    def whole(match: re.Match[str]) -> str:
+        path = match["path"].removeprefix("./")
         kind = "raw" if path.endswith(PICTURES) else "blob"
-        return f"{found['before']}{repository}/{kind}/{commit}/{path}"
+        return f"{match['before']}{repository}/{kind}/{commit}/{path}"
 
     # Code between backticks or fences is kept: every second part.
     parts = re.split(r"(^```.*?^```|`[^`\n]+`)", page, flags=re.DOTALL | re.MULTILINE)

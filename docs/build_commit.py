@@ -23,10 +23,12 @@ class CommitHook(BuildHookInterface[Any]):
         if version == "editable" or not (Path(self.root) / ".git").exists():
             return
         command = ["git", "rev-parse", "HEAD"]
-        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
-        if done.returncode:
+        process = subprocess.run(
+            command, cwd=self.root, capture_output=True, text=True, check=False
+        )
+        if process.returncode:
             return
         file = Path(tempfile.mkdtemp(prefix="streammetrics-")) / "commit.txt"
-        file.write_text(done.stdout, encoding="utf-8")
+        file.write_text(process.stdout, encoding="utf-8")
         inside = FOLDER if self.target_name == "wheel" else f"consumers/{FOLDER}"
         build_data["force_include"][str(file)] = inside

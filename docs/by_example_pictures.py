@@ -87,8 +87,10 @@ def roc_by_hand() -> Spec:
     ]
     squares = [str(column["text"]) for column in columns]
     total = sum(map(int, squares))
-    above = [{**one, "fpr": float(str(one["fpr"])) + 0.012} for one in ends]
-    counted: Data = [{**one, "fpr": float(str(one["fpr"])) + 0.05, "tpr": 0.018} for one in columns]
+    above = [{**end, "fpr": float(str(end["fpr"])) + 0.012} for end in ends]
+    counted: Data = [
+        {**column, "fpr": float(str(column["fpr"])) + 0.05, "tpr": 0.018} for column in columns
+    ]
     diagonal: Data = [{"fpr": 0, "tpr": 0}, {"fpr": 1, "tpr": 1}]
     return {
         "width": 560,
@@ -183,10 +185,10 @@ def gains() -> Spec:
     """The gain at each rank, and what is left of it, for the shown and the ideal list."""
     lists = {"shown": FILMS[:5], "ideal": sorted(FILMS, reverse=True)[:5]}
     rows = [
-        {"rank": f"{rank}", "list": name, "of": of, "gain": float(gain), "text": f"{gain:.4g}"}
+        {"rank": f"{rank}", "list": name, "of": series, "gain": float(gain), "text": f"{gain:.4g}"}
         for name, grades in lists.items()
         for rank, grade in enumerate(grades, 1)
-        for of, gain in (
+        for series, gain in (
             ("gain 2^grade - 1", 2**grade - 1),
             ("discounted", (2**grade - 1) / math.log2(rank + 1)),
         )

@@ -34,9 +34,15 @@ def rows(tables: Mapping[str, Mapping[str, Key]], *, states: bool) -> Iterator[s
     """A row for each key. states: with a cell that says whether it is part of states."""
     for table, keys in tables.items():
         for name, key in keys.items():
-            of = f"of {_named(key.of)}: " if key.of and not key.is_required else ""
+            prefix = f"of {_named(key.of)}: " if key.of and not key.is_required else ""
             part = ["yes" if key.in_states else ""] if states else []
-            cells = [f"`{table}.{name}`", key.kind.text, shown_default(key), *part, of + key.doc]
+            cells = [
+                f"`{table}.{name}`",
+                key.kind.text,
+                shown_default(key),
+                *part,
+                prefix + key.doc,
+            ]
             yield "|" + "".join(f" {cell} |" if cell else " |" for cell in cells) + "\n"
 
 

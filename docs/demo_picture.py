@@ -24,17 +24,17 @@ RESULTS = "results .demo/demo.db"
 def captured(command: str) -> str:
     """What a command writes to a terminal."""
     words = (*STREAMMETRICS, *command.split())
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (40, COLUMNS))
-    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as process:
-        os.close(theirs)
+    reader, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (40, COLUMNS))
+    with subprocess.Popen(words, stdin=terminal, stdout=terminal, stderr=terminal) as process:
+        os.close(terminal)
         pieces: list[bytes] = []
         try:
-            while data := os.read(ours, 1 << 16):
+            while data := os.read(reader, 1 << 16):
                 pieces.append(data)
         except OSError:  # the other end is closed
             pass
-    os.close(ours)
+    os.close(reader)
     if process.returncode:
         raise SystemExit(f"{command} failed")
     return b"".join(pieces).decode()

@@ -25,15 +25,15 @@ LISTS: Final = {
 def values() -> list[dict[str, object]]:
     """The value of each measure and list at each cut."""
     cuts = range(1, ITEMS + 1)
-    found: list[dict[str, object]] = []
+    points: list[dict[str, object]] = []
     for name, subtopics in LISTS.items():
         metric = RankingMetrics([m @ k for m in (NDCG, AlphaNDCG) for k in cuts])
         metric.update([[1] * ITEMS], subtopics=[subtopics])
         result = metric.compute()
         for k in cuts:
-            found.append({"cut": k, "list": name, "value": result[AlphaNDCG @ k]})
+            points.append({"cut": k, "list": name, "value": result[AlphaNDCG @ k]})
         assert all(result[NDCG @ k] == 1 for k in cuts)
-    return found
+    return points
 
 
 def picture() -> Spec:

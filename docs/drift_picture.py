@@ -32,20 +32,20 @@ def rows() -> list[Mapping[str, object]]:
     random = np.random.default_rng(5)
     reference = Quantiles(range="probability")
     reference.update(random.beta(2, 6, REFERENCE))
-    found: list[Mapping[str, object]] = []
+    points: list[Mapping[str, object]] = []
     for day in range(1, DAYS + 1):
         scores = Quantiles(range="probability")
         scores.update(random.beta(2 + 0.04 * max(0, day - FIRST + 1), 6, ROWS))
-        one = drift(reference, scores)
-        ks = one.ks
+        result = drift(reference, scores)
+        ks = result.ks
         assert isinstance(ks, Bounded)
-        certain = "certain" if one.certain() else "not certain"
-        found.append(
-            {"day": day, "ks": ks.value, "low": ks.low, "high": ks.high, "band": one.ks_band,
-             "psi": one.psi, "drift": certain,
-             "chance": "p < 0.001" if one.psi_pvalue < 0.001 else "p of 0.001 or more"}
+        certain = "certain" if result.certain() else "not certain"
+        points.append(
+            {"day": day, "ks": ks.value, "low": ks.low, "high": ks.high, "band": result.ks_band,
+             "psi": result.psi, "drift": certain,
+             "chance": "p < 0.001" if result.psi_pvalue < 0.001 else "p of 0.001 or more"}
         )  # fmt: skip
-    return found
+    return points
 
 
 def upper(x: Spec) -> Spec:

@@ -51,9 +51,9 @@ def draft() -> Spec:
     }  # fmt: skip
     color = {
         "field": "team", "type": "nominal", "legend": {"title": None, "orient": "right"},
-        "scale": {"domain": [f"team {one}" for one in TEAMS], "range": [*TEAMS.values()]},
+        "scale": {"domain": [f"team {team}" for team in TEAMS], "range": [*TEAMS.values()]},
     }  # fmt: skip
-    clicked = [one for one in cells if (one["column"], one["item"]) == ("shown list", "d5")]
+    clicked = [cell for cell in cells if (cell["column"], cell["item"]) == ("shown list", "d5")]
     return {
         "width": WIDTH - 80,
         "height": 130,
@@ -78,19 +78,19 @@ def looks() -> Data:
     clicks = {"clicks_a": rng.poisson(0.35, 6_000), "clicks_b": rng.poisson(0.43, 6_000)}
     state = UserGroups(Interleaving())
     sequence = ConfidenceSequence(v_opt=Horizon(mde=0.03).v_opt, min_count=100)
-    found = []
+    points = []
     for start in range(0, len(users), 100):
-        some = slice(start, start + 100)
-        state.update(users[some], **{name: column[some] for name, column in clicks.items()})
+        span = slice(start, start + 100)
+        state.update(users[span], **{name: column[span] for name, column in clicks.items()})
         at_once, always = compare(state), sequence.at(compare(state))
         if not always.gated:
-            found.append({
+            points.append({
                 "lists": start + 100, "preference": at_once.effect_size,
                 "lower": always.lower, "upper": always.upper,
                 "one_lower": at_once.effect_size_ci_lower,
                 "one_upper": at_once.effect_size_ci_upper,
             })  # fmt: skip
-    return found
+    return points
 
 
 def preference() -> Spec:
@@ -117,8 +117,8 @@ def preference() -> Spec:
         "layer": [
             {"mark": {"type": "area", "color": LINE, "opacity": 0.2},
              "encoding": {"x": x, "y": y("lower"), "y2": {"field": "upper"}}},
-            *({"mark": dashed, "encoding": {"x": x, "y": y(one)}}
-              for one in ("one_lower", "one_upper")),
+            *({"mark": dashed, "encoding": {"x": x, "y": y(field)}}
+              for field in ("one_lower", "one_upper")),
             {"mark": {"type": "line", "color": LINE, "strokeWidth": 2},
              "encoding": {"x": x, "y": y("preference")}},
             {"mark": {"type": "rule", "color": DARK}, "encoding": {"y": {"datum": 0}}},
@@ -132,7 +132,7 @@ def _named(
     names: Sequence[tuple[float, float, str]], x: Mapping[str, object], y: Mapping[str, object]
 ) -> Iterator[Spec]:
     """Texts beside the lines that they name."""
-    rows: Data = [{"x": at, "at": height, "text": text} for at, height, text in names]
+    rows: Data = [{"x": left, "at": height, "text": text} for left, height, text in names]
     yield {"data": {"values": rows}, "mark": {"type": "text", "align": "left", "color": DARK},
            "encoding": {"x": {**x, "field": "x"}, "y": y, "text": {"field": "text"}}}  # fmt: skip
 
@@ -186,10 +186,10 @@ def thresholds() -> Spec:
             {"data": {"values": chosen},
              "mark": {"type": "point", "filled": True, "size": 90, "color": RED, "opacity": 1},
              "encoding": {"x": x, "y": y}},
-            *({"data": {"values": [one]},
+            *({"data": {"values": [point]},
                "mark": {"type": "text", "align": align, "dx": dx, "dy": dy, "color": DARK},
                "encoding": {"x": x, "y": y, "text": {"field": "text"}}}
-              for one, (align, dx, dy) in zip(
+              for point, (align, dx, dy) in zip(
                   chosen, (("right", -8, 14), ("left", 8, -12), ("left", 8, -12)), strict=True)),
             *_named([(0.81, 0.95, "recall at least 0.8")], x, {**y, "field": "at"}),
         ],
@@ -199,7 +199,7 @@ def thresholds() -> Spec:
 def errors() -> Data:
     """The relative error of the variance of 10,000 numbers, by the offset that is added to them."""
     plain = np.random.default_rng(1).gamma(2.0, 3.0, 10_000)
-    found = []
+    points = []
     for power in range(11):
         x = plain + 10.0**power
         exact = Moments()
@@ -213,18 +213,18 @@ def errors() -> Data:
         }
         for way, value in ways.items():
             error = float(abs(Fraction(value) - variance) / variance)
-            found.append({"offset": 10**power, "error": max(error, 1e-17), "way": way})
-        found.append({"offset": 10**power, "error": 1e-17, "way": "Moments"})
-    return found
+            points.append({"offset": 10**power, "error": max(error, 1e-17), "way": way})
+        points.append({"offset": 10**power, "error": 1e-17, "way": "Moments"})
+    return points
 
 
 def _merged(parts: np.ndarray) -> float:
     """The variance of parts that are merged in turn, as Chan et al. (1979) do, in floats."""
     n, mean, apart = 0, 0.0, 0.0
     for part in parts:
-        m, theirs = len(part), float(np.mean(part))
-        delta = theirs - mean
-        apart += float(np.sum((part - theirs) ** 2)) + delta * delta * n * m / (n + m)
+        m, part_mean = len(part), float(np.mean(part))
+        delta = part_mean - mean
+        apart += float(np.sum((part - part_mean) ** 2)) + delta * delta * n * m / (n + m)
         mean += delta * m / (n + m)
         n += m
     return apart / (n - 1)
@@ -258,9 +258,9 @@ def moments() -> Spec:
 
 def main() -> None:
     """Draw and write."""
-    made = {"interleaving": [draft(), preference()], "thresholds": [thresholds()]}
-    made["moments"] = [moments()]
-    for name, parts in made.items():
+    pictures = {"interleaving": [draft(), preference()], "thresholds": [thresholds()]}
+    pictures["moments"] = [moments()]
+    for name, parts in pictures.items():
         spec = {
             "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
             "config": theme("light"),

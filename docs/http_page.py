@@ -44,7 +44,7 @@ def kind(schema: Schema) -> str:
         case {"anyOf": choices}:
             if {"enum": ["-inf", "inf"]} in choices:
                 return ANY_NUMBER
-            return " or ".join(kind(one) for one in choices)
+            return " or ".join(kind(choice) for choice in choices)
         case {"prefixItems": items}:
             return f"[{', '.join(map(kind, items))}]"
         case {"type": "array", "items": item}:
@@ -58,35 +58,40 @@ def kind(schema: Schema) -> str:
 
 def cell(schema: Schema) -> str:
     """What may stand in a place, and what it says."""
-    said = schema.get("description", "")
+    text = schema.get("description", "")
     words = kind(schema)
-    return f"{words}: {said}" if said and words != ANY_NUMBER else words
+    return f"{words}: {text}" if text and words != ANY_NUMBER else words
 
 
 def routes() -> str:
     """The table of routes, and that of their parameters."""
     rows, parameters = [], {}
     for path, methods in API["paths"].items():
-        asked = [one for one in methods["get"]["parameters"] if one["in"] == "query"]
-        parameters.update({one["name"]: one for one in asked})
+        queries = [
+            parameter for parameter in methods["get"]["parameters"] if parameter["in"] == "query"
+        ]
+        parameters.update({parameter["name"]: parameter for parameter in queries})
         content = methods["get"]["responses"]["200"]["content"]
         ((form, answer),) = content.items()
         ref = answer["schema"].get("$ref", "")
-        names = " ".join(f"`{one['name']}`" + " (required)" * one["required"] for one in asked)
+        names = " ".join(
+            f"`{parameter['name']}`" + " (required)" * parameter["required"]
+            for parameter in queries
+        )
         gives = named(ref.rpartition("/")[2]) if ref else f"`{form}`"
         rows.append((f"`{path}`", methods["get"]["summary"], gives, names))
     text = table(("route", "answer", "format", "parameters"), rows)
-    said = [(f"`{name}`", parameters[name]["description"]) for name in sorted(parameters)]
-    return f"{text}\n{table(('parameter', 'value'), said)}"
+    parameter_rows = [(f"`{name}`", parameters[name]["description"]) for name in sorted(parameters)]
+    return f"{text}\n{table(('parameter', 'value'), parameter_rows)}"
 
 
 def answers() -> str:
     """A section for each object of an answer, with its keys."""
     pieces = []
     for name, schema in SCHEMAS.items():
-        said = " ".join(schema.get("description", "").split())
-        rows = [(f"`{key}`", cell(one)) for key, one in schema["properties"].items()]
-        pieces.append(f"### {name}\n\n{said}\n\n{table(('key of an answer', 'value'), rows)}")
+        text = " ".join(schema.get("description", "").split())
+        rows = [(f"`{key}`", cell(member)) for key, member in schema["properties"].items()]
+        pieces.append(f"### {name}\n\n{text}\n\n{table(('key of an answer', 'value'), rows)}")
     return "\n".join(pieces)
 
 

@@ -85,9 +85,9 @@ def expected() -> Data:
 def timeline() -> Spec:
     """The upper picture."""
     rows = [
-        {"name": name, "start": at, "end": at + WINDOW, "fate": fate, "click": click,
-         "state": "pending" if at + WINDOW > NOW - LATENESS else "closed"}
-        for name, at, click, fate in SHOWN
+        {"name": name, "start": minute, "end": minute + WINDOW, "fate": fate, "click": click,
+         "state": "pending" if minute + WINDOW > NOW - LATENESS else "closed"}
+        for name, minute, click, fate in SHOWN
     ]  # fmt: skip
     y = {"field": "name", "type": "nominal", "axis": {"title": "impression", "ticks": False}}
     minutes = {

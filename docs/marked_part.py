@@ -30,10 +30,10 @@ class MarkedPart:
     def main(self) -> int:
         """Write the page; with `--check` only say whether it is stale."""
         text = self.path.read_text(encoding="utf-8")
-        made = self.page(text)
+        page = self.page(text)
         if "--check" in sys.argv[1:]:
-            if made != text:
+            if page != text:
                 sys.stderr.write(f"{self.path.name} is stale: run `make docs`\n")
-            return int(made != text)
-        self.path.write_text(made, encoding="utf-8")
+            return int(page != text)
+        self.path.write_text(page, encoding="utf-8")
         return 0

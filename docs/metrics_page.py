@@ -31,23 +31,27 @@ HEADINGS = ["Settings", "Rows", "State", "Result", "Undefined", "Exactness", "Co
 
 def metrics() -> dict[str, type]:
     """Every public metric by its name: what has `update` and `compute`."""
-    named = {
+    members = {
         name: getattr(p, name)
         for p in (classification, distributions, policies, ranking, combine, join)
         for name in p.__all__
     }
     return {
         name: kind
-        for name, kind in sorted(named.items())
+        for name, kind in sorted(members.items())
         if inspect.isclass(kind) and hasattr(kind, "update") and hasattr(kind, "compute")
     }
 
 
 def results_of(metric: type) -> tuple[type, ...]:
     """What `compute` gives: a result, or one of several, the usual one first."""
-    found = get_type_hints(metric.compute)["return"]  # type: ignore[attr-defined]
-    one = get_origin(found)  # of a result with a type parameter; None or a union otherwise
-    return (one,) if inspect.isclass(one) and one is not UnionType else get_args(found) or (found,)
+    hint = get_type_hints(metric.compute)["return"]  # type: ignore[attr-defined]
+    origin = get_origin(hint)  # of a result with a type parameter; None or a union otherwise
+    return (
+        (origin,)
+        if inspect.isclass(origin) and origin is not UnionType
+        else get_args(hint) or (hint,)
+    )
 
 
 def plain(text: str) -> str:
@@ -67,7 +71,7 @@ def paragraphs(of: object) -> list[str]:
 def sections(metric: type) -> tuple[list[str], dict[str, str]]:
     """The paragraphs of a docstring before its headings, and what stands under each of these."""
     intro: list[str] = []
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for part in paragraphs(metric):
         lines = part.splitlines()
         if lines[0] not in HEADINGS:
@@ -77,16 +81,16 @@ def sections(metric: type) -> tuple[list[str], dict[str, str]]:
         for line in lines:
             if line in HEADINGS:
                 heading = line
-                found[heading] = ""
+                texts[heading] = ""
             else:
-                found[heading] += line + "\n"
-    return intro, {heading: plain(text) for heading, text in found.items()}
+                texts[heading] += line + "\n"
+    return intro, {heading: plain(text) for heading, text in texts.items()}
 
 
 def arguments(of: Callable[..., object], *, method: bool = False) -> str:
     """The parameters of a class or method, without their types."""
     parameters = list(inspect.signature(of).parameters.values())[int(method) :]
-    bare = [one.replace(annotation=inspect.Parameter.empty) for one in parameters]
+    bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
     return shorten_powers(str(inspect.Signature(bare))[1:-1].replace("'", '"'))
 
 
@@ -111,21 +115,21 @@ def attributes(kind: type) -> str:
     shared = {*dir(HasIntervals), *dir(Mapping)}
     names = [*getattr(kind, "__dataclass_fields__", ())]
     names += [name for base in kind.__mro__ for name in vars(base)]
-    own = [n for n in dict.fromkeys(names) if not n.startswith("_") and n not in shared]
-    calls = [n for n in own if inspect.isfunction(getattr(kind, n, None))]
-    named = " ".join(f"`{name}`" for name in own if name not in calls)
+    public_names = [n for n in dict.fromkeys(names) if not n.startswith("_") and n not in shared]
+    calls = [n for n in public_names if inspect.isfunction(getattr(kind, n, None))]
+    fields = " ".join(f"`{name}`" for name in public_names if name not in calls)
     of_calls = (f"`{name}({arguments(getattr(kind, name), method=True)})`" for name in calls)
-    return " ".join([named, *of_calls]).strip()
+    return " ".join([fields, *of_calls]).strip()
 
 
 def of_metric(name: str, metric: type) -> Iterator[str]:
     """A metric: what it is, how it is called, and what each heading of its docstring says."""
-    intro, found = sections(metric)
+    intro, texts = sections(metric)
     yield f"### {name}\n\n" + "\n\n".join(intro) + "\n"
     update = arguments(metric.update, method=True)  # type: ignore[attr-defined]
-    said = [f"- **Call**: `{name}({arguments(metric)})` `update({update})`"]
-    said += [f"- **{heading}**: {found[heading]}" for heading in HEADINGS if heading in found]
-    yield "\n".join(said) + "\n"
+    bullets = [f"- **Call**: `{name}({arguments(metric)})` `update({update})`"]
+    bullets += [f"- **{heading}**: {texts[heading]}" for heading in HEADINGS if heading in texts]
+    yield "\n".join(bullets) + "\n"
 
 
 def of_measure(name: str) -> str:
@@ -133,16 +137,16 @@ def of_measure(name: str) -> str:
     measure = MEASURES[name]
     text = plain(" ".join(paragraphs(measure)))
     parameters = " ".join(f"`{n}={json.dumps(v)}`" for n, v in measure._defaults().items())
-    named = f" Parameters: {parameters}." if parameters else ""
-    return f"- `{name}`: {text}{named} It {measure.cuts} be cut."
+    settings = f" Parameters: {parameters}." if parameters else ""
+    return f"- `{name}`: {text}{settings} It {measure.cuts} be cut."
 
 
 def of_result(kind: type, givers: list[str]) -> Iterator[str]:
     """A result: what it is, what gives it, and what each of its values is."""
     yield f"### {kind.__name__}\n\nOf {', '.join(f'`{name}`' for name in givers)}.\n"
     yield "\n\n".join(map(plain, paragraphs(kind))) + "\n"
-    if named := attributes(kind):
-        yield f"Attributes: {named}.\n"
+    if listing := attributes(kind):
+        yield f"Attributes: {listing}.\n"
     lines, views = [], declared_views(kind)
     for base in reversed(kind.__mro__):
         for name, value in vars(base).items():
@@ -153,12 +157,12 @@ def of_result(kind: type, givers: list[str]) -> Iterator[str]:
                 continue  # said once, of every result
             # Nothing of a field, which the class describes.
             definition = views[name].signature.definition if name in views else ""
-            said = [definition] if definition else paragraphs(value)
-            if said and inspect.getmodule(base) and base.__module__.startswith("streammetrics"):
+            texts = [definition] if definition else paragraphs(value)
+            if texts and inspect.getmodule(base) and base.__module__.startswith("streammetrics"):
                 arguments = (
                     "" if is_view else f"({', '.join([*inspect.signature(value).parameters][1:])})"
                 )
-                lines.append(f"- `{name}{arguments}`: {plain(said[0])}")
+                lines.append(f"- `{name}{arguments}`: {plain(texts[0])}")
     yield "\n".join(dict.fromkeys(lines)) + "\n" * bool(lines)
 
 
@@ -181,7 +185,7 @@ def written() -> str:
     pieces.append("## Every result\n")
     pieces.append("Every result, of one metric or of many keys, has these methods:\n")
     pieces.append("\n".join(_shared_methods()) + "\n")
-    for kind, names in sorted(givers.items(), key=lambda one: one[0].__name__):
+    for kind, names in sorted(givers.items(), key=lambda pair: pair[0].__name__):
         pieces += of_result(kind, names)
     return "\n".join(piece for piece in pieces if piece.strip()) + "\n"
 

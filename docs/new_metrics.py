@@ -71,8 +71,8 @@ def export(package: str, module: str, name: str) -> None:
 
 def result_of(metric: type) -> type:
     """The class of what `compute` gives, the usual one of several."""
-    found = get_type_hints(metric.compute)["return"]  # type: ignore[attr-defined]
-    return (get_args(found) or (found,))[0]  # type: ignore[no-any-return]
+    hint = get_type_hints(metric.compute)["return"]  # type: ignore[attr-defined]
+    return (get_args(hint) or (hint,))[0]  # type: ignore[no-any-return]
 
 
 def members(result: type) -> Mapping[str, object]:
@@ -83,8 +83,8 @@ def members(result: type) -> Mapping[str, object]:
     names = [name for name, value in vars(result).items() if isinstance(value, computed)]
     names += getattr(result, "__dataclass_fields__", ())
     public = [n for n in dict.fromkeys(names) if not n.startswith("_") and not hasattr(Result, n)]
-    found = {name: getattr(result, name, None) for name in public}
-    return dict(sorted(found.items(), key=lambda one: inspect.isfunction(one[1])))
+    values = {name: getattr(result, name, None) for name in public}
+    return dict(sorted(values.items(), key=lambda pair: inspect.isfunction(pair[1])))
 
 
 def usual_names(text: str, metrics: Mapping[str, type]) -> str:

@@ -12,7 +12,7 @@ HEADING = re.compile(r"^#+ (.*)", re.MULTILINE)
 
 def notebook_page(path: Path) -> dict[str, str | bytes]:
     """The page of a notebook, the notebook itself and its pictures, by their paths on the site."""
-    made: dict[str, str | bytes] = {f"examples/{path.name}": path.read_bytes()}
+    files: dict[str, str | bytes] = {f"examples/{path.name}": path.read_bytes()}
     pieces: list[str] = []
     heading = path.stem
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
@@ -26,8 +26,8 @@ def notebook_page(path: Path) -> dict[str, str | bytes]:
             data = output.get("data", {"text/plain": output.get("text", "")})
             table = "".join(data.get("text/html", ""))
             if "image/png" in data:
-                name = f"{path.stem}-{len(made)}.png"
-                made[f"examples/{name}"] = base64.b64decode(data["image/png"])
+                name = f"{path.stem}-{len(files)}.png"
+                files[f"examples/{name}"] = base64.b64decode(data["image/png"])
                 pieces.append(f"![{heading}]({name})")
             elif table.startswith("<table>"):  # ours; others bring styles of their own
                 pieces.append(table)
@@ -35,5 +35,5 @@ def notebook_page(path: Path) -> dict[str, str | bytes]:
                 pieces.append(f"```text\n{''.join(data['text/plain']).rstrip()}\n```")
     title, _, rest = pieces[0].partition("\n")
     link = f"[Download this notebook]({path.name}){{ download }}"
-    made[f"examples/{path.stem}.md"] = "\n\n".join([title, link, rest, *pieces[1:]])
-    return made
+    files[f"examples/{path.stem}.md"] = "\n\n".join([title, link, rest, *pieces[1:]])
+    return files

@@ -49,20 +49,20 @@ Logs: TypeAlias = Mapping[str, Log]
 
 def numbered(users: Sequence[object]) -> list[int]:
     """Each user as the number of different ones before its first appearance."""
-    known: dict[object, int] = {}
-    return [known.setdefault(user, len(known)) for user in users]
+    numbers: dict[object, int] = {}
+    return [numbers.setdefault(user, len(numbers)) for user in users]
 
 
 def read(folder: Path) -> dict[str, Log]:
     """The log of each policy."""
-    found = {}
+    logs = {}
     for policy in POLICIES:
         with open(folder / policy / "men" / "men.csv", encoding="utf-8", newline="") as lines:
             rows = sorted(csv.DictReader(lines), key=lambda row: row["timestamp"])
         users = [tuple(row[f"user_feature_{i}"] for i in range(4)) for row in rows]
         logged = [float(row["propensity_score"]) for row in rows]
-        found[policy] = Log(numbered(users), logged, [int(row["click"]) for row in rows])
-    return found
+        logs[policy] = Log(numbered(users), logged, [int(row["click"]) for row in rows])
+    return logs
 
 
 def state(log: Log, target: Sequence[float]) -> UserGroups:
@@ -75,45 +75,45 @@ def state(log: Log, target: Sequence[float]) -> UserGroups:
 def lines(logs: Logs) -> Iterator[Line]:
     """Both policies from their own logs, and random from the log of bts."""
     uniform = {policy: [1 / ITEMS] * len(log.clicks) for policy, log in logs.items()}
-    known = {
+    metrics = {
         ("random", "random"): state(logs["random"], uniform["random"]),
         ("random", "bts"): state(logs["bts"], uniform["bts"]),
         ("bts", "bts"): state(logs["bts"], logs["bts"].logged),
     }
-    for (policy, log), metric in known.items():
+    for (policy, log), metric in metrics.items():
         result = metric.compute()
         for view in VALUES if policy != log else VALUES[:1]:
-            found = result.interval(view)
-            yield Line(policy, log, view, found.estimate, found.lower, found.upper)
+            interval = result.interval(view)
+            yield Line(policy, log, view, interval.estimate, interval.lower, interval.upper)
 
 
 def table(logs: Logs) -> str:
     """The lines, and what prevents the other direction."""
-    made = [f"{'value of':8}  {'from log of':11}  {'view':7}  value   95 % CI"]
-    for one in lines(logs):
-        ends = f"{one.lower:.4f} to {one.upper:.4f}"
-        made.append(f"{one.policy:8}  {one.log:11}  {one.view:7}  {one.value:.4f}  {ends}")
+    texts = [f"{'value of':8}  {'from log of':11}  {'view':7}  value   95 % CI"]
+    for line in lines(logs):
+        ends = f"{line.lower:.4f} to {line.upper:.4f}"
+        texts.append(f"{line.policy:8}  {line.log:11}  {line.view:7}  {line.value:.4f}  {ends}")
     unknown = np.full(len(logs["random"].clicks), np.nan)
     try:
         state(logs["random"], unknown.tolist())
     except InputError as error:
-        made.append(f"bts       random       refused: {error.where}, {error.expected}")
-    return "\n".join(made) + "\n"
+        texts.append(f"bts       random       refused: {error.where}, {error.expected}")
+    return "\n".join(texts) + "\n"
 
 
 def picture(logs: Logs) -> Spec:
     """The lines, drawn."""
     rows = [
         {
-            "name": f"{one.policy}, from its own log"
-            if one.policy == one.log
-            else f"{one.policy}, from the log of {one.log}: {one.view}",
-            "own": one.policy == one.log,
-            "value": 100 * one.value,
-            "lower": 100 * one.lower,
-            "upper": 100 * one.upper,
+            "name": f"{line.policy}, from its own log"
+            if line.policy == line.log
+            else f"{line.policy}, from the log of {line.log}: {line.view}",
+            "own": line.policy == line.log,
+            "value": 100 * line.value,
+            "lower": 100 * line.lower,
+            "upper": 100 * line.upper,
         }
-        for one in lines(logs)
+        for line in lines(logs)
     ]
     y = {
         "field": "name", "type": "nominal", "sort": [row["name"] for row in rows],

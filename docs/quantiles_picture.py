@@ -41,13 +41,13 @@ def shares() -> Data:
     """The share of rows up to each time, its band, and the truth."""
     result = counted().compute()
     times = [SHOWN[0] * (SHOWN[1] / SHOWN[0]) ** (i / POINTS) for i in range(POINTS + 1)]
-    found: Data = []
+    points: Data = []
     for time in times:
         band = result.interval(f"share_up_to({time!r})", method="band")
         true = 0.5 * (1 + math.erf(math.log(time / MEDIAN) / (SPREAD * math.sqrt(2))))
         share = {"share": band.estimate, "low": band.lower, "high": band.upper, "true": true}
-        found.append({"time": time, **share})
-    return found
+        points.append({"time": time, **share})
+    return points
 
 
 def intervals() -> Data:
@@ -56,13 +56,13 @@ def intervals() -> Data:
     result, always = metric.compute(), ConfidenceSequence(horizon=Horizon(units=2 * ROWS))
     rows: Data = []
     for name, p in NAMES.items():
-        found: tuple[tuple[str, Interval | Anytime], ...] = (
+        pairs: tuple[tuple[str, Interval | Anytime], ...] = (
             (BAND, result.interval(name, method="band")),
             (ALWAYS, always.of(metric, name)),
             (ONCE, result.interval(name)),
         )
-        for kind, one in found:
-            ends = {"low": max(one.lower, SHOWN[0]), "high": min(one.upper, SHOWN[1])}
+        for kind, interval in pairs:
+            ends = {"low": max(interval.lower, SHOWN[0]), "high": min(interval.upper, SHOWN[1])}
             rows.append({"name": name, "p": p, "kind": kind, "value": result.quantile(p), **ends})
     return rows
 

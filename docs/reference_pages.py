@@ -139,26 +139,26 @@ def defined(home: Home) -> Home:
 @cache
 def pages() -> tuple[Page, ...]:
     """The page of each public module."""
-    seen = {
+    paths = {
         (kind.__module__, kind.__qualname__): f"{name}.md"
         for name, metric in metrics().items()
         for kind in (metric, *results_of(metric))
         if inspect.isclass(kind)
     }
-    found = []
+    page_list = []
     for module in TITLES:
         page = Page(module, {}, {})
         for name, exported in sorted(homes_of(module).items()):
             home = defined(exported)
             if name in MEASURES:
                 page.elsewhere[name] = "../metrics.md#every-measure-of-ranked-lists"
-            elif home in seen:
-                page.elsewhere[name] = seen[home]
+            elif home in paths:
+                page.elsewhere[name] = paths[home]
             else:
                 page.own[name] = home
-                seen[home] = page.path.removeprefix("reference/")
-        found.append(page)
-    return tuple(found)
+                paths[home] = page.path.removeprefix("reference/")
+        page_list.append(page)
+    return tuple(page_list)
 
 
 def markdown(page: Page, as_markdown: Rewrite = str) -> str:

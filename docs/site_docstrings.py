@@ -24,7 +24,7 @@ OF_CLASSES = {inspect.getdoc(kind) for kind in vars(builtins).values() if inspec
 
 def as_markdown(text: str) -> str:
     """A docstring as Markdown: a list below each heading, doctests as blocks of code."""
-    fenced = EXAMPLE.sub(lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", text + "\n")
+    fenced = EXAMPLE.sub(lambda match: f"```pycon\n{match[0].rstrip()}\n```\n", text + "\n")
     # Stars, angles and brackets in a row are characters here, not marks.
     pieces = (
         piece
@@ -35,16 +35,17 @@ def as_markdown(text: str) -> str:
     return HEADED.sub(headed, "".join(pieces))
 
 
-def headed(found: re.Match[str]) -> str:
+def headed(match: re.Match[str]) -> str:
     """A heading with its text, which is a list if it names settings or columns."""
-    text = " ".join(found[2].split())
-    start, *named = NAMED.split(text)
-    if not named or found[1] not in ("Settings", "Rows"):
-        return f"**{found[1]}**  \n{text}\n\n"
+    text = " ".join(match[2].split())
+    start, *parts = NAMED.split(text)
+    if not parts or match[1] not in ("Settings", "Rows"):
+        return f"**{match[1]}**  \n{text}\n\n"
     lines = [
-        f"- `{name}`: {said.strip()}" for name, said in zip(named[::2], named[1::2], strict=True)
+        f"- `{name}`: {description.strip()}"
+        for name, description in zip(parts[::2], parts[1::2], strict=True)
     ]
-    return f"**{found[1]}**  \n{start}\n\n" + "\n".join(lines) + "\n\n"
+    return f"**{match[1]}**  \n{start}\n\n" + "\n".join(lines) + "\n\n"
 
 
 class Docstrings(griffe.Extension):

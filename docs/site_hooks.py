@@ -69,8 +69,12 @@ def path_of(name: str) -> str:
 
 def metric_page(name: str, metric: type) -> str:
     """The page of a metric and of its results, which mkdocstrings fills from the code."""
-    own = [one for one in vars(metric) if not one.startswith("_") and one not in UNLISTED]
-    functions = [one for one in own if inspect.isfunction(inspect.unwrap(getattr(metric, one)))]
+    names = [
+        member for member in vars(metric) if not member.startswith("_") and member not in UNLISTED
+    ]
+    functions = [
+        member for member in names if inspect.isfunction(inspect.unwrap(getattr(metric, member)))
+    ]
     members = dict.fromkeys(["update", "compute", *functions])  # in this order
     pieces = [
         f"---\ntitle: {name}\n---\n",
@@ -88,7 +92,8 @@ def signature_of(name: str, metric: type) -> str:
     """How an instance is made, a setting a line if it is long."""
     plain = inspect.signature(metric)
     settings = [
-        shorten_powers(str(one.replace(annotation=one.empty))) for one in plain.parameters.values()
+        shorten_powers(str(parameter.replace(annotation=parameter.empty)))
+        for parameter in plain.parameters.values()
     ]
     line = f"{name}({', '.join(settings)})"
     return line if len(line) < 80 else f"{name}(\n    " + ",\n    ".join(settings) + ",\n)"
@@ -144,18 +149,18 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         markdown = with_links_to_metrics(markdown)
     folder = (DOCS / page.file.src_uri).parent
 
-    def linked(found: re.Match[str]) -> str:
-        target = (folder / found[2]).resolve()
+    def linked(match: re.Match[str]) -> str:
+        target = (folder / match[2]).resolve()
         if target.is_relative_to(DOCS):
-            return found[0]
+            return match[0]
         name = target.relative_to(ROOT).as_posix()
-        said = found[1].strip("`")
-        return f"`{name}`" if said in name else f"{found[1]} (`{name}`)"
+        label = match[1].strip("`")
+        return f"`{name}`" if label in name else f"{match[1]} (`{name}`)"
 
-    def shown(found: re.Match[str]) -> str:
-        path = os.path.normpath(Path(page.file.src_uri).parent / found[2])
+    def shown(match: re.Match[str]) -> str:
+        path = os.path.normpath(Path(page.file.src_uri).parent / match[2])
         file = files.get_file_from_path(path)
-        return found[0] if file is None else f'{found[1]}{file.url_relative_to(page.file)}"'
+        return match[0] if file is None else f'{match[1]}{file.url_relative_to(page.file)}"'
 
     return IMAGE.sub(shown, LINK.sub(linked, markdown)).replace(r"\<", "&lt;")
 
@@ -166,9 +171,9 @@ def with_links_to_metrics(markdown: str) -> str:
     measures = rest[rest.index("## Every measure") : rest.index("## Every result")]
     taken = {line.strip("# ").lower() for line in before.splitlines() if line.startswith("#")}
     links = []
-    for name, one in metrics().items():
+    for name, metric in metrics().items():
         anchor = "" if name.lower() in taken else f'<a id="{name.lower()}"></a>'
-        links.append(f"- {anchor}[`{name}`]({path_of(name)}): {sections(one)[0][0]}")
+        links.append(f"- {anchor}[`{name}`]({path_of(name)}): {sections(metric)[0][0]}")
     results = "## Every result\n\nEach page of a metric has those of its results.\n"
     return f"{before}{head}\n" + "\n".join(links) + f"\n\n{measures}\n{results}"
 
@@ -178,12 +183,12 @@ def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files
     return TABLE.sub(narrow, SHORT.sub(r'<code class="short">\1</code>', html))
 
 
-def narrow(found: re.Match[str]) -> str:
+def narrow(match: re.Match[str]) -> str:
     """A table whose names break between their words, and whose cells name their columns.
 
     site.css shows a row of such a table as a card on phones, unless the table is one of figures.
     """
-    table = CODE.sub(lambda code: f"<code>{PARTS.sub('<wbr>', code[1])}</code>", found[0])
+    table = CODE.sub(lambda code: f"<code>{PARTS.sub('<wbr>', code[1])}</code>", match[0])
     titles = re.findall(r"<th[^>]*>(.*?)</th>", table, re.DOTALL)
     if len(titles) < 2 or NUMBERS.search(table):
         return table

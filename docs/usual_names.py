@@ -36,9 +36,9 @@ class Row(NamedTuple):
 def rows_of(text: str, head: str) -> Iterator[Row]:
     """The rows of the table whose first column has this title."""
     for line in text.partition(f"\n| {head} |")[2].partition("\n\n")[0].splitlines()[2:]:
-        names, here, *tools = line.strip().strip("|").split("|")
+        names, view_cell, *tools = line.strip().strip("|").split("|")
         usual = re.split(r"[,;]", re.sub(r"\([^)]*\)", "", names))
-        spans = [re.findall(r"`([^`]+)`", cell) for cell in (here, " ".join(tools))]
+        spans = [re.findall(r"`([^`]+)`", cell) for cell in (view_cell, " ".join(tools))]
         row = Row(
             [name.strip() for name in usual],
             spans[0],
@@ -70,14 +70,14 @@ def place(span: str) -> str:
     return f"{name}({'...' if needed else ''}){compute}.{view}{call}"
 
 
-def meant(name: str, here: list[str]) -> tuple[list[str], list[str]]:
+def meant(name: str, spans: list[str]) -> tuple[list[str], list[str]]:
     """What a name is for certain, the views with this name or these initials or the only view of
     the row; and else where to look, one span for each view."""
     initials = "".join(word[0] for word in re.split(r"[\s-]+", name.casefold()) if word)
-    views = {span: bare_name(_view(span)) for span in here}
+    views = {span: bare_name(_view(span)) for span in spans}
     same = [span for span, view in views.items() if view in (bare_name(name), initials)]
     if same or len({*views.values()}) == 1:
-        return same or here, []
+        return same or spans, []
     return [], [*{view: span for span, view in reversed(views.items())}.values()][::-1]
 
 
@@ -89,9 +89,9 @@ class Answer:
         self.certain: dict[str, None] = {}
         self.near: dict[str, None] = {}
 
-    def add(self, here: list[str], name: str, *, is_tools: bool = False) -> None:
+    def add(self, spans: list[str], name: str, *, is_tools: bool = False) -> None:
         """Take another row. What a tool calls so may be defined otherwise."""
-        certain, near = ([], here) if is_tools else meant(name, here)
+        certain, near = ([], spans) if is_tools else meant(name, spans)
         self.certain |= dict.fromkeys(map(place, certain))
         self.near |= dict.fromkeys(map(place, near))
 
@@ -109,24 +109,24 @@ def lines_of(text: str) -> Iterator[str]:
     answers: dict[str, Answer] = {}
     for head in ("usual name", "usual name of a measure"):
         rows = list(rows_of(text, head))
-        seen: set[str] = set()
+        keys: set[str] = set()
         for is_tools in (False, True):
             fresh = [
                 (bare_name(name), name, row.here)
                 for row in rows
                 for name in (row.tools if is_tools else row.names)
             ]
-            for key, name, here in fresh:
-                if key and key not in seen:
-                    answers.setdefault(key, Answer(name)).add(here, name, is_tools=is_tools)
-            seen |= {key for key, _, _ in fresh}
+            for key, name, spans in fresh:
+                if key and key not in keys:
+                    answers.setdefault(key, Answer(name)).add(spans, name, is_tools=is_tools)
+            keys |= {key for key, _, _ in fresh}
     views = [(_view(span), row) for row in rows_of(text, "usual name") for span in row.here]
     for name, row in views:
         if bare_name(name) not in answers:
             answers[bare_name(name)] = Answer(name)
             answers[bare_name(name)].add(row.here, name)
-    ours = {bare_name(name) for name in streammetrics.__all__}
-    for key in sorted(answers.keys() - ours):
+    exports = {bare_name(name) for name in streammetrics.__all__}
+    for key in sorted(answers.keys() - exports):
         yield f"{key}\t{answers[key]}\n"
 
 

@@ -24,18 +24,18 @@ class Receiver(BaseHTTPRequestHandler):
         body = self.rfile.read(max(0, min(length, 1 << 20)))
         sent_s = self.headers.get("Streammetrics-Timestamp", "0")
         digest = hmac.new(SECRET, sent_s.encode() + b"." + body, hashlib.sha256).hexdigest()
-        given = self.headers.get("Streammetrics-Signature", "").encode("latin-1")
-        if not hmac.compare_digest(f"sha256={digest}".encode(), given):
+        signature = self.headers.get("Streammetrics-Signature", "").encode("latin-1")
+        if not hmac.compare_digest(f"sha256={digest}".encode(), signature):
             return self.answer(401)  # somebody else sent it, or changed it
         if abs(time.time() - int(sent_s)) > 300:
             return self.answer(401)  # somebody has recorded it, and sends it again
         event = json.loads(body)
-        seen = FOLDER / f"{event['key']}.json"
-        if not seen.exists():
+        file = FOLDER / f"{event['key']}.json"
+        if not file.exists():
             if event["event"] in HARM:
                 arm = f"{quote(event['experiment'], '')}.{quote(event['arm'], '')}.off"
                 (FOLDER / arm).write_text(event["sentence"], encoding="utf-8")
-            seen.write_bytes(body)  # last: after a crash in between, the event comes again
+            file.write_bytes(body)  # last: after a crash in between, the event comes again
         self.answer(204)
 
     def answer(self, status: int) -> None:

@@ -56,25 +56,25 @@ def too_long(source: Source, limit: int) -> list[str]:
 def vague_name(source: Source) -> list[str]:
     """Files and folders whose name says nothing."""
     words = set(re.split(r"[._]", source.module.rpartition(".")[2]))
-    met = sorted(words & VAGUE_NAMES)
-    return [source.at(1, f"is called {met[0]}: name the idea")] if met else []
+    matches = sorted(words & VAGUE_NAMES)
+    return [source.at(1, f"is called {matches[0]}: name the idea")] if matches else []
 
 
 def metaprogramming(source: Source) -> list[str]:
     """Code that makes or changes classes while the program runs."""
-    found = []
+    problems = []
     for node in source.nodes:
         if isinstance(node, ast.FunctionDef) and node.name in META_METHODS:
-            found.append(source.at(node.lineno, f"defines {node.name}"))
+            problems.append(source.at(node.lineno, f"defines {node.name}"))
         elif isinstance(node, ast.ClassDef) and any(k.arg == "metaclass" for k in node.keywords):
-            found.append(source.at(node.lineno, f"{node.name} has a metaclass"))
+            problems.append(source.at(node.lineno, f"{node.name} has a metaclass"))
         elif isinstance(node, ast.Name) and node.id in META_NAMES:
-            found.append(source.at(node.lineno, f"uses {node.id}"))
+            problems.append(source.at(node.lineno, f"uses {node.id}"))
         elif isinstance(node, ast.Attribute) and node.attr in META_NAMES:
-            found.append(source.at(node.lineno, f"uses {node.attr}"))
+            problems.append(source.at(node.lineno, f"uses {node.attr}"))
         elif isinstance(node, ast.Call) and len(node.args) == 3 and _calls(node) == "type":
-            found.append(source.at(node.lineno, "makes a class with type()"))
-    return found
+            problems.append(source.at(node.lineno, "makes a class with type()"))
+    return problems
 
 
 def _calls(node: ast.Call) -> str:
@@ -83,29 +83,29 @@ def _calls(node: ast.Call) -> str:
 
 def float_functions(source: Source) -> list[str]:
     """Float operations whose last bits depend on the processor."""
-    found, modules = [], set()
-    for one in source.imports:
-        if one.module in {"math", "cmath", "numpy"} and one.name is None:
-            modules.add(one.bound_to)
-        elif one.module.partition(".")[0] in {"math", "cmath", "numpy"} and (
-            {one.name, one.module.rpartition(".")[2]} & FLOAT_FUNCTIONS
+    problems, modules = [], set()
+    for entry in source.imports:
+        if entry.module in {"math", "cmath", "numpy"} and entry.name is None:
+            modules.add(entry.bound_to)
+        elif entry.module.partition(".")[0] in {"math", "cmath", "numpy"} and (
+            {entry.name, entry.module.rpartition(".")[2]} & FLOAT_FUNCTIONS
         ):
-            found.append(source.at(one.line, f"imports {one.name} from {one.module}"))
+            problems.append(source.at(entry.line, f"imports {entry.name} from {entry.module}"))
     for node in source.nodes:
         if isinstance(node, ast.Attribute) and node.attr in FLOAT_FUNCTIONS:
             if isinstance(node.value, ast.Name) and node.value.id in modules:
-                found.append(source.at(node.lineno, f"uses {node.value.id}.{node.attr}"))
+                problems.append(source.at(node.lineno, f"uses {node.value.id}.{node.attr}"))
             elif node.attr == "dot":
-                found.append(source.at(node.lineno, "uses .dot"))
+                problems.append(source.at(node.lineno, "uses .dot"))
         elif isinstance(node, ast.BinOp | ast.AugAssign):
             if isinstance(node.op, ast.MatMult):
-                found.append(source.at(node.lineno, "uses @"))
+                problems.append(source.at(node.lineno, "uses @"))
             elif isinstance(node.op, ast.Pow):
                 binary = isinstance(node, ast.BinOp)
                 sides = [node.left, node.right] if binary else [node.target, node.value]
                 if any(map(_is_float, sides)) and not all(map(_is_constant, sides)):
-                    found.append(source.at(node.lineno, "uses ** on floats"))
-    return found
+                    problems.append(source.at(node.lineno, "uses ** on floats"))
+    return problems
 
 
 def _is_constant(node: ast.expr) -> bool:
@@ -120,42 +120,42 @@ def _is_float(node: ast.expr) -> bool:
 
 def clock_reads(source: Source) -> list[str]:
     """Reads of a clock."""
-    found = []
-    for one in source.imports:
-        if one.module == "time" and one.name in CLOCKS["time"]:
-            found.append(source.at(one.line, f"imports {one.name} from time"))
+    problems = []
+    for entry in source.imports:
+        if entry.module == "time" and entry.name in CLOCKS["time"]:
+            problems.append(source.at(entry.line, f"imports {entry.name} from time"))
     for node in source.nodes:
         if isinstance(node, ast.Attribute):
             inner = node.value
             owner = inner.attr if isinstance(inner, ast.Attribute) else getattr(inner, "id", "")
             if node.attr in CLOCKS.get(owner, ()):
-                found.append(source.at(node.lineno, f"reads {owner}.{node.attr}"))
-    return found
+                problems.append(source.at(node.lineno, f"reads {owner}.{node.attr}"))
+    return problems
 
 
 def unsafe_code(source: Source) -> list[str]:
     """Ways to run what came as data."""
-    found = []
-    for one in source.imports:
-        if one.module.partition(".")[0] in UNSAFE_MODULES:
-            found.append(source.at(one.line, f"imports {one.module}"))
+    problems = []
+    for entry in source.imports:
+        if entry.module.partition(".")[0] in UNSAFE_MODULES:
+            problems.append(source.at(entry.line, f"imports {entry.module}"))
     for node in source.nodes:
         if not isinstance(node, ast.Call):
             continue
         if _calls(node) in UNSAFE_CALLS:
-            found.append(source.at(node.lineno, f"calls {_calls(node)}"))
+            problems.append(source.at(node.lineno, f"calls {_calls(node)}"))
         if any(k.arg == "allow_pickle" for k in node.keywords):
-            found.append(source.at(node.lineno, "passes allow_pickle"))
-    return found
+            problems.append(source.at(node.lineno, "passes allow_pickle"))
+    return problems
 
 
 def any_in_signatures(source: Source) -> list[str]:
     """Public functions, methods and fields that are typed as `Any`."""
-    found = []
+    problems = []
 
     def check(node: ast.expr | None, name: str) -> None:
         if node is not None and _names_any(node):
-            found.append(source.at(node.lineno, f"{name} is typed with Any"))
+            problems.append(source.at(node.lineno, f"{name} is typed with Any"))
 
     def walk(body: Sequence[ast.stmt], prefix: str) -> None:
         for node in body:
@@ -174,7 +174,7 @@ def any_in_signatures(source: Source) -> list[str]:
                 walk([*node.body, *node.orelse], prefix)
 
     walk(source.tree.body, "")
-    return found
+    return problems
 
 
 def _names_any(annotation: ast.expr) -> bool:
@@ -235,25 +235,31 @@ def upward_imports(
     homes: of each package the names that its stub exports. Such a name is imported from its home as
     well.
     """
-    here = layers.place(source.module)
-    if here is None:
+    place = layers.place(source.module)
+    if place is None:
         return [source.at(1, f"{source.module} is in no layer")]
-    found = []
-    for one in source.imports:
-        whole = f"{one.module}.{one.name}"
-        targets = [whole if whole in modules else one.module]
-        while home := homes.get(targets[-1], {}).get(one.name or ""):
+    problems = []
+    for entry in source.imports:
+        whole = f"{entry.module}.{entry.name}"
+        targets = [whole if whole in modules else entry.module]
+        while home := homes.get(targets[-1], {}).get(entry.name or ""):
             targets.append(home.module)
         for target in targets:
-            there = layers.place(target)
-            if one.for_types and under(source.module, CORE) and under(target, CORE):
+            target_place = layers.place(target)
+            if entry.for_types and under(source.module, CORE) and under(target, CORE):
                 continue
-            if there is None:
+            if target_place is None:
                 if any(under(target, row_name) for row_name in layers.tops):
-                    found.append(source.at(one.line, f"imports {target}, which is in no layer"))
-            elif there[0] < here[0] or (there[0] == here[0] and there[1] != here[1]):
-                found.append(source.at(one.line, f"{here[1]} imports {target}, of {there[1]}"))
-    return found
+                    problems.append(
+                        source.at(entry.line, f"imports {target}, which is in no layer")
+                    )
+            elif target_place[0] < place[0] or (
+                target_place[0] == place[0] and target_place[1] != place[1]
+            ):
+                problems.append(
+                    source.at(entry.line, f"{place[1]} imports {target}, of {target_place[1]}")
+                )
+    return problems
 
 
 def circle(sources: Collection[Source]) -> list[str]:
@@ -261,8 +267,8 @@ def circle(sources: Collection[Source]) -> list[str]:
     modules = {source.module for source in sources}
     imports: dict[str, set[str]] = {}
     for source in sources:
-        named = {(f"{one.module}.{one.name}", one.module) for one in source.imports}
-        targets = {whole if whole in modules else module for whole, module in named}
+        pairs = {(f"{entry.module}.{entry.name}", entry.module) for entry in source.imports}
+        targets = {whole if whole in modules else module for whole, module in pairs}
         imports[source.module] = targets & modules - {source.module}
     try:
         TopologicalSorter(imports).prepare()
@@ -275,38 +281,38 @@ def outside_imports(
     source: Source, allowed: Mapping[str, Collection[str]], own: Collection[str]
 ) -> list[str]:
     """Third-party packages that this module may not import; `allowed`: package → importers."""
-    found = []
-    for one in source.imports:
-        top = one.module.partition(".")[0]
+    problems = []
+    for entry in source.imports:
+        top = entry.module.partition(".")[0]
         if top in STANDARD_LIBRARY or top in own:
             continue
         if not any(under(source.module, importer) for importer in allowed.get(top, ())):
-            found.append(source.at(one.line, f"imports {top}"))
-    return found
+            problems.append(source.at(entry.line, f"imports {top}"))
+    return problems
 
 
 def several_engines(source: Source, engines: Sequence[Collection[str]]) -> list[str]:
     """More than one third-party engine in one file; an engine may be several packages."""
-    tops = {one.module.partition(".")[0] for one in source.imports}
-    met = [sorted(tops & set(engine)) for engine in engines if tops & set(engine)]
-    return [source.at(1, f"uses {met}: one engine for each file")] if len(met) > 1 else []
+    tops = {entry.module.partition(".")[0] for entry in source.imports}
+    groups = [sorted(tops & set(engine)) for engine in engines if tops & set(engine)]
+    return [source.at(1, f"uses {groups}: one engine for each file")] if len(groups) > 1 else []
 
 
 def not_public(source: Source, library: str, public: Mapping[str, Collection[str]]) -> list[str]:
     """Uses of the library that are not of a public name; `public`: module → names."""
-    found, aliases = [], {}
-    for one in source.imports:
-        if not under(one.module, library):
+    problems, aliases = [], {}
+    for entry in source.imports:
+        if not under(entry.module, library):
             continue
-        if one.name is None:
-            aliases[one.bound_to] = library if one.bound_to == library else one.module
-            if one.module not in public:
-                found.append(source.at(one.line, f"imports {one.module}"))
-        elif one.name not in public.get(one.module, ()):
-            if f"{one.module}.{one.name}" in public:
-                aliases[one.bound_to] = f"{one.module}.{one.name}"
+        if entry.name is None:
+            aliases[entry.bound_to] = library if entry.bound_to == library else entry.module
+            if entry.module not in public:
+                problems.append(source.at(entry.line, f"imports {entry.module}"))
+        elif entry.name not in public.get(entry.module, ()):
+            if f"{entry.module}.{entry.name}" in public:
+                aliases[entry.bound_to] = f"{entry.module}.{entry.name}"
             else:
-                found.append(source.at(one.line, f"imports {one.name} from {one.module}"))
+                problems.append(source.at(entry.line, f"imports {entry.name} from {entry.module}"))
     for node in source.nodes:
         if not isinstance(node, ast.Attribute):
             continue
@@ -316,9 +322,9 @@ def not_public(source: Source, library: str, public: Mapping[str, Collection[str
         if owner in aliases:
             module = aliases[owner]
             if node.attr not in public.get(module, ()) and f"{module}.{node.attr}" not in public:
-                found.append(source.at(node.lineno, f"uses {module}.{node.attr}"))
+                problems.append(source.at(node.lineno, f"uses {module}.{node.attr}"))
         elif (owner, node.attr) == ("os", "_exit"):
             continue  # documented, whatever its name looks like
         elif is_private(node.attr) and owner not in {"self", "cls", "super"}:
-            found.append(source.at(node.lineno, f"uses .{node.attr} of another object"))
-    return found
+            problems.append(source.at(node.lineno, f"uses .{node.attr} of another object"))
+    return problems

@@ -82,10 +82,10 @@ def panel() -> Case[Any]:
     )
 
     def oracle(rows: Rows) -> dict[str, Any]:
-        scored, other = [(y, s) for y, s, _ in rows], [(y, p) for y, _, p in rows]
+        scored, propensity_rows = [(y, s) for y, s, _ in rows], [(y, p) for y, _, p in rows]
         return {
             "auc": area(scored),
-            "propensity": area(other),
+            "propensity": area(propensity_rows),
             "hits": rates(scored),
             "ctr": ratio([(y, 1) for y, _ in scored]),
         }
@@ -136,9 +136,9 @@ def windows(inner: Case[Any], size_s: float, slide_s: float | None = None) -> Ca
     def columns(rows: Rows) -> dict[str, object]:
         return {"times_ms": [time for time, _ in rows], **inner.columns([row for _, row in rows])}
 
-    made = Windows(inner.empty, size_s, slide_s)
+    metric = Windows(inner.empty, size_s, slide_s)
     return Case(
-        made,
+        metric,
         st.tuples(strategies.times_ms(), inner.row),
         columns,
         refused=[
@@ -146,7 +146,9 @@ def windows(inner: Case[Any], size_s: float, slide_s: float | None = None) -> Ca
             *({**_first(inner), "times_ms": t} for t in ([1.5], ["a"], [1 << 63], [0, 1], 3, [])),
         ],
         others=(Windows(inner.empty, 2 * size_s, slide_s), Ratio()),
-        oracle=maps.windows(inner.oracle, made.size_ms, made.slide_ms) if inner.oracle else None,
+        oracle=maps.windows(inner.oracle, metric.size_ms, metric.slide_ms)
+        if inner.oracle
+        else None,
         name=f"Windows({inner}, {size_s}, {slide_s})",
     )
 

@@ -138,14 +138,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """A module whose marks keep all of its tests out of this run is not imported at all."""
-    wanted = config.option.markexpr
-    if " or " in wanted or not collection_path.match("test_*.py"):
+    expression = config.option.markexpr
+    if " or " in expression or not collection_path.match("test_*.py"):
         return None
     text = collection_path.read_text(encoding="utf-8")
-    if wanted == "faults":  # what the fixtures of a test ask for has no mark in the text
+    if expression == "faults":  # what the fixtures of a test ask for has no mark in the text
         return None if "pytest.mark.faults" in text else True
     marks = marks_of_module(text)
-    return True if {f"not {mark}" for mark in marks} & set(wanted.split(" and ")) else None
+    return True if {f"not {mark}" for mark in marks} & set(expression.split(" and ")) else None
 
 
 def marks_of_module(text: str) -> set[str]:
@@ -157,7 +157,7 @@ def marks_of_module(text: str) -> set[str]:
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Nobody looks for examples in the docstrings of tests: there are none."""
-    return [one for one in (yield) if type(one).__name__ != "DoctestModule"]
+    return [collector for collector in (yield) if type(collector).__name__ != "DoctestModule"]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -180,11 +180,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not python.exists():
         absent("site", ".cache/site is not there")
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
+    build = subprocess.run(
         [python, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
         cwd=ROOT, capture_output=True, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert build.returncode == 0, build.stdout + build.stderr
     return folder
 
 
@@ -228,11 +228,11 @@ def postgres() -> Iterator[Postgres]:
 
     server = running_postgres()
     try:
-        found = server.__enter__()
+        instance = server.__enter__()
     except Unavailable as error:
         absent("postgres", str(error))
     try:
-        yield found
+        yield instance
     finally:
         server.__exit__(None, None, None)
 
@@ -245,10 +245,10 @@ def pgbouncer(postgres: Postgres) -> Iterator[PgBouncer]:
 
     pooler = running_pgbouncer(postgres)
     try:
-        found = pooler.__enter__()
+        instance = pooler.__enter__()
     except Unavailable as error:
         absent("pgbouncer", str(error))
     try:
-        yield found
+        yield instance
     finally:
         pooler.__exit__(None, None, None)

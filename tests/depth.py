@@ -32,4 +32,4 @@ def first_of_each_class(cases: Sequence[Case[Any]]) -> list[Case[Any]]:
 def classes_first(cases: Sequence[Case[Any]]) -> list[Case[Any]]:
     """All cases, one of each class before the others: a quick run has the first ones."""
     first = first_of_each_class(cases)
-    return [*first, *(case for case in cases if not any(case is other for other in first))]
+    return [*first, *(case for case in cases if not any(case is leader for leader in first))]

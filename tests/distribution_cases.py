@@ -29,22 +29,22 @@ _REFUSED: tuple[dict[str, object], ...] = (
 
 def figures(rows: Rows) -> dict[str, Any]:
     """By the definition, from every row as often as its weight says."""
-    given = [(row[0], row[1] if len(row) > 1 else 1) for row in rows]
-    values = sorted(Fraction(x) for x, weight in given for _ in range(weight))
+    weighted_rows = [(row[0], row[1] if len(row) > 1 else 1) for row in rows]
+    values = sorted(Fraction(x) for x, weight in weighted_rows for _ in range(weight))
     n = len(values)
 
-    def at(p: Fraction) -> Fraction | None:
+    def quantile(p: Fraction) -> Fraction | None:
         return values[max(1, math.ceil(n * p)) - 1] if values else None
 
     def between(p: Fraction, q: Fraction) -> Fraction | None:
-        low, high = at(p), at(q)
+        low, high = quantile(p), quantile(q)
         return None if low is None or high is None else high - low
 
     def mean(of: Sequence[Fraction]) -> Fraction | None:
         return sum(of, Fraction(0)) / len(of) if of else None
 
     drop = math.floor(n * Fraction(1, 10))
-    kept = values[drop : n - drop]
+    middle = values[drop : n - drop]
     shares = {
         f"share_{name}({x!r})": Fraction(sum(map(below, values)), n) if values else None
         for x in (0.0, 0.25, 1.5)
@@ -52,19 +52,21 @@ def figures(rows: Rows) -> dict[str, Any]:
     }
     return {
         **shares,
-        "quantile(0.07)": at(Fraction(7, 100)),
+        "quantile(0.07)": quantile(Fraction(7, 100)),
         "inter_quantile_range(0.1, 0.9)": between(Fraction(1, 10), Fraction(9, 10)),
-        "trimmed_mean(0.1)": mean(kept),
-        "winsorised_mean(0.1)": mean([kept[0]] * drop + kept + [kept[-1]] * drop) if kept else None,
-        "median": at(Fraction(1, 2)),
-        "p90": at(Fraction(9, 10)),
-        "p95": at(Fraction(19, 20)),
-        "p99": at(Fraction(99, 100)),
+        "trimmed_mean(0.1)": mean(middle),
+        "winsorised_mean(0.1)": mean([middle[0]] * drop + middle + [middle[-1]] * drop)
+        if middle
+        else None,
+        "median": quantile(Fraction(1, 2)),
+        "p90": quantile(Fraction(9, 10)),
+        "p95": quantile(Fraction(19, 20)),
+        "p99": quantile(Fraction(99, 100)),
         "minimum": values[0] if values else None,
         "maximum": values[-1] if values else None,
         "iqr": between(Fraction(1, 4), Fraction(3, 4)),
         "mean": mean(values),
-        "rows": sum(weight > 0 for _, weight in given),
+        "rows": sum(weight > 0 for _, weight in weighted_rows),
     }
 
 
@@ -77,25 +79,25 @@ def _root(x: Fraction) -> Fraction:
 
 def moments(rows: Rows) -> dict[str, Any]:
     """Moments by the definition: a row of weight w as w equal rows."""
-    given = [(Fraction(row[0]), row[1] if len(row) > 1 else 1) for row in rows]
-    kept = [(x, weight) for x, weight in given if weight]
-    n = sum(weight for _, weight in kept)
-    found: dict[str, Any] = dict.fromkeys(
+    weighted_rows = [(Fraction(row[0]), row[1] if len(row) > 1 else 1) for row in rows]
+    positive_rows = [(x, weight) for x, weight in weighted_rows if weight]
+    n = sum(weight for _, weight in positive_rows)
+    result: dict[str, Any] = dict.fromkeys(
         ("mean", "variance", "std", "skewness", "minimum", "maximum", "above_zero")
     )
-    found["rows"] = len(kept)
+    result["rows"] = len(positive_rows)
     if not n:
-        return found
-    mean = sum(x * weight for x, weight in kept) / n
-    second, third = (sum((x - mean) ** k * weight for x, weight in kept) for k in (2, 3))
-    found |= {"mean": mean, "minimum": min(kept)[0], "maximum": max(kept)[0]}
-    found["above_zero"] = Fraction(sum(weight for x, weight in kept if x > 0), n)
+        return result
+    mean = sum(x * weight for x, weight in positive_rows) / n
+    second, third = (sum((x - mean) ** k * weight for x, weight in positive_rows) for k in (2, 3))
+    result |= {"mean": mean, "minimum": min(positive_rows)[0], "maximum": max(positive_rows)[0]}
+    result["above_zero"] = Fraction(sum(weight for x, weight in positive_rows if x > 0), n)
     if n > 1:
-        found |= {"variance": second / (n - 1), "std": _root(second / (n - 1))}
+        result |= {"variance": second / (n - 1), "std": _root(second / (n - 1))}
     if second:
         size = _root(Fraction(third * third * n) / second**3)
-        found["skewness"] = size if third > 0 else -size
-    return found
+        result["skewness"] = size if third > 0 else -size
+    return result
 
 
 def _case(metric: Accumulator, others: Sequence[Accumulator], **more: Any) -> Case[Any]:

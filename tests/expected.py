@@ -71,22 +71,22 @@ def cases_of(data: Path, name: str) -> list[Noted]:
 def examples_of(data: Path, section: int | None = None) -> list[Noted]:
     """The worked examples, or those of one section of the newer definitions."""
     name = "worked_examples" if section is None else "worked_examples_next"
-    found = map(Noted, _read(data / f"{name}.json")["examples"])
-    return [one for one in found if section is None or one["section"] == section]
+    examples = map(Noted, _read(data / f"{name}.json")["examples"])
+    return [example for example in examples if section is None or example["section"] == section]
 
 
 @cache
 def _read(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return document
 
 
 def ids(data: Path) -> list[str]:
     """Of all cases of all files, and of the worked examples."""
     files = sorted(data.glob("*.expected.json"))
-    found = [one for file in files for one in _read(file)["cases"]]
+    cases = [case for file in files for case in _read(file)["cases"]]
     newer = _read(data / "worked_examples_next.json")["examples"]
-    return [one["id"] for one in found + examples_of(data) + newer]
+    return [case["id"] for case in cases + examples_of(data) + newer]
 
 
 def is_left(case_id: str) -> bool:
@@ -100,10 +100,11 @@ def wrong(ids: Iterable[str], read: set[str]) -> list[str]:
 
 def readers() -> set[Path]:
     """The files of tests that read them."""
-    found = [
-        [ROOT / one] if one.endswith(".py") else (ROOT / one).glob("test_*.py") for one in READERS
+    path_groups = [
+        [ROOT / reader] if reader.endswith(".py") else (ROOT / reader).glob("test_*.py")
+        for reader in READERS
     ]
-    return set(chain.from_iterable(found))
+    return set(chain.from_iterable(path_groups))
 
 
 class EveryCaseIsRead:
@@ -121,16 +122,16 @@ class EveryCaseIsRead:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Names of files, or of tests in them, leave tests out too."""
-        named = any("::" in argument for argument in session.config.args)
-        found = {item.path for item in session.items}
-        self.whole = readers() <= found and not (self.missed or named)
+        has_names = any("::" in argument for argument in session.config.args)
+        paths = {item.path for item in session.items}
+        self.whole = readers() <= paths and not (self.missed or has_names)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """A worker has ended and says what it has read."""
-        said = getattr(node, "workeroutput", {})
-        self.read |= set(said.get("read_cases", ()))
-        self.whole |= said.get("whole", False)
+        output = getattr(node, "workeroutput", {})
+        self.read |= set(output.get("read_cases", ()))
+        self.whole |= output.get("whole", False)
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """A worker says what it has read; the process that ran all of them looks at the whole."""
@@ -139,8 +140,8 @@ class EveryCaseIsRead:
             output.update(read_cases=sorted(self.read), whole=self.whole)
         elif self.whole and exitstatus == 0 and not session.config.option.collectonly:
             folder = data_folder()
-            there = (folder / "MANIFEST.sha256").is_file()
-            self.wrong = wrong(ids(folder), self.read) if there else []
+            has_manifest = (folder / "MANIFEST.sha256").is_file()
+            self.wrong = wrong(ids(folder), self.read) if has_manifest else []
             if self.wrong:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -152,12 +153,12 @@ class EveryCaseIsRead:
             terminalreporter.line("\n".join(self.wrong))
 
 
-def same_result(one: object, other: object) -> bool:
+def same_result(result: object, other: object) -> bool:
     """Whether two frozen results are equal, where nan equals itself, as in every dataclass before
     Python 3.13."""
-    if one == other:
+    if result == other:
         return True
-    assert is_dataclass(one) and is_dataclass(other)
-    names = [field.name for field in fields(one) if field.compare]
-    pairs = [(getattr(one, name), getattr(other, name)) for name in names]
-    return type(one) is type(other) and all((a,) == (b,) for a, b in pairs)
+    assert is_dataclass(result) and is_dataclass(other)
+    names = [field.name for field in fields(result) if field.compare]
+    pairs = [(getattr(result, name), getattr(other, name)) for name in names]
+    return type(result) is type(other) and all((a,) == (b,) for a, b in pairs)

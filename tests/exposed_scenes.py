@@ -77,29 +77,29 @@ def events() -> Iterator[dict[str, object]]:
     """The events in the order of their time: exposures, visits with an amount, and some of users
     who were never exposed."""
     chance = random.Random(11)
-    found: list[tuple[int, dict[str, object]]] = []
+    timeline: list[tuple[int, dict[str, object]]] = []
     for i in range(EXPOSED_DAYS * USERS):
         exposed_ms = START_MS + chance.randrange(EXPOSED_DAYS * DAY_MS)
         user = f"u{i}"
         arms = {name: chance.choice(("control", arm)) for name, arm in ARMS.items()}
         for name, arm in arms.items():
             exposure = {"kind": "exposure", "experiment": name, "arm": arm}
-            found.append((exposed_ms, {"user": user, **exposure}))
+            timeline.append((exposed_ms, {"user": user, **exposure}))
             if i % 97 == 0:  # later in the other arm
                 exposure = {"kind": "exposure", "experiment": name, "arm": "control"}
-                found.append((exposed_ms + HOUR_MS, {"user": user, **exposure}))
+                timeline.append((exposed_ms + HOUR_MS, {"user": user, **exposure}))
         wait_ms = DAY_MS if arms["reminder"] == "later" else 0
         for _ in range(chance.choice((0, 1, 1, 2, 4))):
             ms = exposed_ms + wait_ms + int(chance.expovariate(1 / (2 * DAY_MS)))
             buys = chance.random() < (0.45 if arms["checkout"] == "one_page" else 0.35)
             amount = round(chance.lognormvariate(2.3, 0.6), 2) if buys else 0.0
             visit = {"kind": "visit", "amount": amount, "error": int(chance.random() < 0.03)}
-            found.append((ms, {"user": user, **visit}))
+            timeline.append((ms, {"user": user, **visit}))
     for i in range(300):
         visit = {"kind": "visit", "amount": 1.0, "error": 0}
-        found.append((START_MS + i * HOUR_MS, {"user": f"stranger {i}", **visit}))
-    found.sort(key=lambda event: event[0])
-    for ms, event in found:
+        timeline.append((START_MS + i * HOUR_MS, {"user": f"stranger {i}", **visit}))
+    timeline.sort(key=lambda event: event[0])
+    for ms, event in timeline:
         if ms < START_MS + DAYS * DAY_MS:
             yield {"ts": ms, **event}
 

@@ -54,30 +54,30 @@ def oracle_of(metric: GroupedScores) -> Callable[[Sequence[Any]], dict[str, Any]
         if metric.max_rows is not None and len(rows) > metric.max_rows:
             return {"MRR@2": None, "rows": len(rows)}
         lists: dict[object, list[tuple[float, int]]] = {}
-        seen: Counter[tuple[object, object]] = Counter()
+        counts: Counter[tuple[object, object]] = Counter()
         for owner, score, grade, *item in rows:
             lowest = float(np.finfo(kind).min)
             with np.errstate(over="ignore"):
                 near = score if score == -np.inf else max(score, lowest)
                 lists.setdefault(owner, []).append((float(kind(near)), grade))
-            seen.update((owner, one) for one in item)
-        twice = {owner for (owner, _), n in seen.items() if n > 1}
+            counts.update((owner, item_id) for item_id in item)
+        twice = {owner for (owner, _), n in counts.items() if n > 1}
         sound = [items for owner, items in lists.items() if owner not in twice]
-        kept = [items for items in sound if any(grade >= 1 for _, grade in items)]
-        found: dict[str, Any] = {}
+        relevant_lists = [items for items in sound if any(grade >= 1 for _, grade in items)]
+        means: dict[str, Any] = {}
         for truth in TRUTHS:
-            n = len(sound) if zero else len(kept)
+            n = len(sound) if zero else len(relevant_lists)
             if truth.pooled is not None:
-                n = sum(truth.denominator(*shown_lists(items)) for items in kept)
+                n = sum(truth.denominator(*shown_lists(items)) for items in relevant_lists)
             total = Fraction(0)
-            for items in kept:
+            for items in relevant_lists:
                 shown, unseen = shown_lists(items)
                 total += truth.value(shown, metric.ties, unseen)
-            found[str(truth.measure)] = total / n if n else None
+            means[str(truth.measure)] = total / n if n else None
         return {
-            **found,
-            "lists_kept": len(kept),
-            "lists_empty": len(sound) - len(kept),
+            **means,
+            "lists_kept": len(relevant_lists),
+            "lists_empty": len(sound) - len(relevant_lists),
             "conflicting": len(twice),
             "rows": len(rows),
         }
@@ -87,15 +87,15 @@ def oracle_of(metric: GroupedScores) -> Callable[[Sequence[Any]], dict[str, Any]
 
 def columns(rows: Sequence[Any]) -> dict[str, object]:
     """The columns of rows, `judged` among them; `items` where the rows have them."""
-    found: dict[str, object] = {
+    fields: dict[str, object] = {
         "groups": [row[0] for row in rows],
         "scores": [row[1] for row in rows],
         "labels": [max(row[2], 0) for row in rows],
         "judged": [row[2] != UNJUDGED for row in rows],
     }
     if any(len(row) > 3 for row in rows):
-        found["items"] = [row[3] for row in rows]
-    return found
+        fields["items"] = [row[3] for row in rows]
+    return fields
 
 
 _GOOD: Mapping[str, Any] = {"labels": [0, 1], "scores": [0.5, 0.25], "groups": [1, 1]}
@@ -139,12 +139,12 @@ def _mean_of_subtopics(rows: Sequence[Any]) -> dict[str, Any]:
     lists: dict[object, list[Any]] = {}
     for owner, score, grade, topics in rows:
         lists.setdefault(owner, []).append((score, max(grade, 0), topics))
-    kept = [items for items in lists.values() if any(grade for _, grade, _ in items)]
+    relevant_lists = [items for items in lists.values() if any(grade for _, grade, _ in items)]
     values = {
-        "ERRIA@2": [subtopics.err_ia(items, "0.5", 1, 2, "perfect") for items in kept],
-        "StRecall(rel=2)@1": [subtopics.subtopic_recall(items, 2, 1) for items in kept],
+        "ERRIA@2": [subtopics.err_ia(items, "0.5", 1, 2, "perfect") for items in relevant_lists],
+        "StRecall(rel=2)@1": [subtopics.subtopic_recall(items, 2, 1) for items in relevant_lists],
     }
-    n = len(kept)
+    n = len(relevant_lists)
     means = {name: sum(v, Fraction(0)) / n if n else None for name, v in values.items()}
     return {**means, "lists_kept": n, "lists_empty": len(lists) - n, "rows": len(rows)}
 

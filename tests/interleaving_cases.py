@@ -36,10 +36,10 @@ def lists(rows: Rows) -> dict[str, Any]:
 
 
 def groups(rows: Rows) -> dict[str, Any]:
-    found: dict[object, list[int]] = {}
+    clicks: dict[object, list[int]] = {}
     for clicked, team, group in rows:
-        found.setdefault(group, [0, 0])[team] += clicked
-    return {**outcome([(a, b) for a, b in found.values()]), "rows": len(rows)}
+        clicks.setdefault(group, [0, 0])[team] += clicked
+    return {**outcome([(a, b) for a, b in clicks.values()]), "rows": len(rows)}
 
 
 def _past(limit: int) -> Callable[[Rows], dict[str, Any]]:

@@ -37,13 +37,13 @@ NAMES = ("kinds", "ids", "times_ms", "values", "event_ids", "score", "variant")
 
 def parsed(rows: Sequence[Any]) -> list[Shown | Outcome]:
     """The events as the oracle takes them."""
-    found: list[Shown | Outcome] = []
+    events: list[Shown | Outcome] = []
     for kind, id_, time, value, event, *content in rows:
         if kind == "impression":
-            found.append(Shown(id_, time, tuple(content)))
+            events.append(Shown(id_, time, tuple(content)))
         else:
-            found.append(Outcome(kind, id_, time, value * (kind == "sale"), event))
-    return found
+            events.append(Outcome(kind, id_, time, value * (kind == "sale"), event))
+    return events
 
 
 def pending(rows: Sequence[Any]) -> Mapping[str, Any]:
@@ -104,7 +104,7 @@ def joined(attribution: str) -> Case[Any]:
         {"ctr": Ratio(), "revenue": Ratio()},
         inputs={"ctr": {"numerators": "click"}, "revenue": {"numerators": "sale"}},
     )
-    made = Joined(Windows(metric, 0.005), COLUMNS, COUNTS, WINDOW, attribution, 9)
+    state = Joined(Windows(metric, 0.005), COLUMNS, COUNTS, WINDOW, attribution, 9)
     terms = Terms(COUNTS, WINDOW, attribution, 9)
 
     def oracle(rows: Sequence[Any]) -> Mapping[str, Any]:
@@ -113,7 +113,7 @@ def joined(attribution: str) -> Case[Any]:
             return {"closed": 0, "pending": 0, "share_pending": None, "conflicts": 0}
         before = max(event.time for event in events) - WINDOW
         out = joins.closed(events, terms, before)
-        spans = {one.time // 5 * 5 for one, _ in out.rows}
+        spans = {impression.time // 5 * 5 for impression, _ in out.rows}
         open_ = {e for e in events if isinstance(e, Shown) and e.time >= before}
         all_ = len(out.rows) + len(open_)
         attributed = sum(kind == "click" and 0 <= d < WINDOW for kind, d in out.left)
@@ -128,16 +128,18 @@ def joined(attribution: str) -> Case[Any]:
             "delays": {"click": {"attributed": attributed}},
             "result": {
                 (start, start + 5): {
-                    name: {"numerator": sum(Fraction(la[of]) for la in labels)}
-                    for name, of in (("ctr", "click"), ("revenue", "sale"))
+                    name: {"numerator": sum(Fraction(la[outcome]) for la in labels)}
+                    for name, outcome in (("ctr", "click"), ("revenue", "sale"))
                 }
                 for start in spans
-                for labels in [[la for one, la in out.rows if one.time // 5 * 5 == start]]
+                for labels in [
+                    [la for impression, la in out.rows if impression.time // 5 * 5 == start]
+                ]
             },
         }
 
     return Case(
-        made,
+        state,
         EVENT,
         strategies.columns(*NAMES),
         refused=REFUSED,
@@ -154,19 +156,19 @@ def delays() -> Case[Any]:
     """Rows (outcome, delay)."""
 
     def oracle(rows: Sequence[Any]) -> Mapping[str, Any]:
-        found = {}
+        figures = {}
         for name in ("click", "sale"):
-            mine = [delay for kind, delay in rows if kind == name]
-            within = [d for d in mine if 0 <= d < 5000]
+            outcome_delays = [delay for kind, delay in rows if kind == name]
+            within = [d for d in outcome_delays if 0 <= d < 5000]
             cut = sum(d >= 4500 for d in within)
-            found[name] = {
+            figures[name] = {
                 "attributed": len(within),
-                "unattributed": len(mine) - len(within),
-                "unknown": mine.count(-1),
+                "unattributed": len(outcome_delays) - len(within),
+                "unknown": outcome_delays.count(-1),
                 "share_cut": Fraction(cut, len(within)) if within else None,
                 "delays": {(4, 8): n} if (n := sum(d >= 4000 for d in within)) else {},
             }
-        return found
+        return figures
 
     values = (-1, 0, 999, 1000, 3999, 4000, 4499, 4500, 4999, 5000, 1 << 52)
     return Case(

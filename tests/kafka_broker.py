@@ -125,11 +125,11 @@ def fetch_jars(target: Path = JARS, pom: Path = POM) -> Path:
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         lib = Path(scratch) / "lib"
         command = [*COPY_JARS, f"-DoutputDirectory={lib}", "-f", str(pom)]
-        done = subprocess.run(
+        process = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
-        if done.returncode != 0:
-            raise Unavailable(f"Maven could not fetch the jars:\n{done.stdout}{done.stderr}")
+        if process.returncode != 0:
+            raise Unavailable(f"Maven could not fetch the jars:\n{process.stdout}{process.stderr}")
         # Two test runs may get here together: the first rename wins, both folders are equal.
         with contextlib.suppress(OSError):
             lib.rename(target)
@@ -173,25 +173,27 @@ class Broker:
     def _make_storage(self) -> None:
         """The folder of an empty log: Kafka's tool makes it once, since that takes as long as the
         start of a broker; each broker has a copy with a cluster id of its own."""
-        made, logs = self._jars / "storage", self.folder / "logs"
+        template, logs = self._jars / "storage", self.folder / "logs"
         # A cluster id is 16 bytes in base64url. A leading "-" would be read as an option.
         cluster = "k" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
-        if not made.is_dir():
+        if not template.is_dir():
             command = self._java("kafka.tools.StorageTool", "format", "-t", cluster, heap="128m")
             command += ["-c", str(self._properties), "--ignore-formatted"]
-            done = subprocess.run(
+            process = subprocess.run(
                 command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
             )
-            if done.returncode != 0:
-                raise Unavailable(f"the broker's storage was not made:\n{done.stdout}{done.stderr}")
+            if process.returncode != 0:
+                raise Unavailable(
+                    f"the broker's storage was not made:\n{process.stdout}{process.stderr}"
+                )
             # Two test runs may get here together: the first rename wins.
             with (
                 contextlib.suppress(OSError),
                 tempfile.TemporaryDirectory(dir=self._jars) as scratch,
             ):
-                shutil.copytree(logs, Path(scratch) / "logs").rename(made)
+                shutil.copytree(logs, Path(scratch) / "logs").rename(template)
             return
-        shutil.copytree(made, logs)
+        shutil.copytree(template, logs)
         meta = logs / "meta.properties"
         meta.write_text(re.sub("cluster.id=.*", f"cluster.id={cluster}", meta.read_text()))
 
@@ -261,11 +263,11 @@ def running_broker() -> Iterator[str]:
 
     Raises `Unavailable` when neither is to be had.
     """
-    given = os.environ.get("KAFKA_BOOTSTRAP")
-    if given:
-        if not answers_api_versions(given, timeout_s=10):
-            raise Unavailable(f"no broker answers at KAFKA_BOOTSTRAP={given}")
-        yield given
+    bootstrap = os.environ.get("KAFKA_BOOTSTRAP")
+    if bootstrap:
+        if not answers_api_versions(bootstrap, timeout_s=10):
+            raise Unavailable(f"no broker answers at KAFKA_BOOTSTRAP={bootstrap}")
+        yield bootstrap
         return
     why = missing()
     if why is not None:
@@ -330,7 +332,7 @@ def produce(bootstrap: str, topic: str, records: Iterable[Record]) -> list[int]:
     """Write the records, each to its partition in the order given, and return their offsets."""
     offsets: dict[int, int] = {}
 
-    def told(error: KafkaError | None, message: Message, i: int) -> None:
+    def note_offset(error: KafkaError | None, message: Message, i: int) -> None:
         assert error is None, error
         offsets[i] = message.offset() or 0
 
@@ -345,7 +347,7 @@ def produce(bootstrap: str, topic: str, records: Iterable[Record]) -> list[int]:
             record.value,
             record.key,
             record.partition,
-            on_delivery=partial(told, i=i),
+            on_delivery=partial(note_offset, i=i),
             headers=list(record.headers),
             **time_ms,
         )
@@ -372,11 +374,11 @@ def main() -> None:
     """Say where a broker runs, make a topic for each line with a number of partitions and say its
     name, and end with the input: for those who cannot import this module."""
     with running_broker() as bootstrap:
-        said = [bootstrap]
-        while said:
-            sys.stdout.write(said.pop() + "\n")
+        lines = [bootstrap]
+        while lines:
+            sys.stdout.write(lines.pop() + "\n")
             sys.stdout.flush()
-            said += [create_topic(bootstrap, int(line)) for line in sys.stdin.readline().split()]
+            lines += [create_topic(bootstrap, int(line)) for line in sys.stdin.readline().split()]
 
 
 if __name__ == "__main__":

@@ -47,27 +47,27 @@ def ranked(rows: Rows) -> dict[str, Any]:
     return {
         "labels": np.array([y for labels, _ in rows for y in labels], np.int64),
         "offsets": np.cumsum([0, *(len(labels) for labels, _ in rows)]),
-        "n_relevant": np.array([sum(labels) + more for labels, more in rows], np.int64),
+        "n_relevant": np.array([sum(labels) + extra for labels, extra in rows], np.int64),
     }
 
 
 def _mean_of_lists(ties: str, empty: str) -> Callable[[Rows], dict[str, Any]]:
     def oracle(rows: Rows) -> dict[str, Any]:
-        kept = [row for row in rows if any(grade >= 1 for _, grade in row)]
-        found: dict[str, Any] = {}
+        lists = [row for row in rows if any(grade >= 1 for _, grade in row)]
+        results: dict[str, Any] = {}
         for truth in TRUTHS:
-            n = len(rows) if empty == "zero" else len(kept)
+            n = len(rows) if empty == "zero" else len(lists)
             if truth.pooled is not None:
-                n = sum(truth.denominator(*shown_lists(row)) for row in kept)
+                n = sum(truth.denominator(*shown_lists(row)) for row in lists)
             total = Fraction(0)
-            for row in kept:
+            for row in lists:
                 shown, unseen = shown_lists(row)
                 total += truth.value(shown, ties, unseen)
-            found[str(truth.measure)] = total / n if n else None
+            results[str(truth.measure)] = total / n if n else None
         return {
-            **found,
-            "lists_kept": len(kept),
-            "lists_empty": len(rows) - len(kept),
+            **results,
+            "lists_kept": len(lists),
+            "lists_empty": len(rows) - len(lists),
             "rows": len(rows),
         }
 
@@ -91,13 +91,13 @@ def with_subtopics(rows: Rows) -> dict[str, Any]:
 
 
 def _mean_of_subtopics(rows: Rows) -> dict[str, Any]:
-    kept = [row for row in rows if any(grade for _, grade, _ in row)]
+    lists = [row for row in rows if any(grade for _, grade, _ in row)]
     values = {
-        "ERRIA@2": [subtopics.err_ia(row, "0.5", 1, 2, "perfect") for row in kept],
-        str(_OF_SUBTOPICS[1]): [subtopics.err_ia(row, "0.5", 2, 3, "one") for row in kept],
-        "StRecall@1": [subtopics.subtopic_recall(row, 1, 1) for row in kept],
+        "ERRIA@2": [subtopics.err_ia(row, "0.5", 1, 2, "perfect") for row in lists],
+        str(_OF_SUBTOPICS[1]): [subtopics.err_ia(row, "0.5", 2, 3, "one") for row in lists],
+        "StRecall@1": [subtopics.subtopic_recall(row, 1, 1) for row in lists],
     }
-    n = len(kept)
+    n = len(lists)
     means = {name: sum(v, Fraction(0)) / n if n else None for name, v in values.items()}
     return {**means, "lists_kept": n, "lists_empty": len(rows) - n}
 
@@ -116,17 +116,20 @@ def with_positions(rows: Rows) -> dict[str, Any]:
 
 
 def _weighed_mean(rows: Rows) -> dict[str, Any]:
-    kept = [row for row in rows if any(grade >= 1 for _, grade in row[0])]
-    weights = [1 / (Fraction(10, 10), Fraction(3, 10), Fraction(1, 10))[at - 1] for _, at in kept]
-    found: dict[str, Any] = {}
+    lists = [row for row in rows if any(grade >= 1 for _, grade in row[0])]
+    weights = [
+        1 / (Fraction(10, 10), Fraction(3, 10), Fraction(1, 10))[position - 1]
+        for _, position in lists
+    ]
+    results: dict[str, Any] = {}
     for measure in _WEIGHED:
         truth, above, below = _BY_MEASURE[measure], Fraction(0), Fraction(0)
-        for (items, _), weight in zip(kept, weights, strict=True):
+        for (items, _), weight in zip(lists, weights, strict=True):
             shown, unseen = shown_lists(items)
             above += weight * truth.value(shown, "expected", unseen)
             below += weight * truth.denominator(shown, unseen)
-        found[str(measure)] = above / below if kept else None
-    return {**found, "lists_kept": len(kept), "lists_empty": len(rows) - len(kept)}
+        results[str(measure)] = above / below if lists else None
+    return {**results, "lists_kept": len(lists), "lists_empty": len(rows) - len(lists)}
 
 
 _MEASURES = (NDCG @ 3, *(truth.measure for truth in TRUTHS))

@@ -86,17 +86,19 @@ def events(days: int, a_day: int) -> Iterator[dict[str, object]]:
     """Events of users, who stay with their variant; latencies grow on the last day."""
     chance = random.Random(11)
     for day in range(days):
-        for at in range(a_day):
-            new, treated = at % 2, chance.random() < 0.5
+        for index in range(a_day):
+            new, treated = index % 2, chance.random() < 0.5
             score = round(0.02 + 0.9 * chance.random() ** 2, 4)
             latency = chance.lognormvariate(4.5 + 0.3 * (day == days - 1) - 0.1 * new, 0.5)
             label = int(chance.random() < 0.1 + 0.3 * score + 0.1 * treated * score)
-            shown = sorted(chance.sample(range(ITEMS), 5), key=lambda one: one * chance.random())
+            shown = sorted(
+                chance.sample(range(ITEMS), 5), key=lambda number: number * chance.random()
+            )
             yield {
-                "ts": START_MS + day * DAY_MS + 1000 * at,
+                "ts": START_MS + day * DAY_MS + 1000 * index,
                 "variant": ("control", "new_ranker")[new],
-                "user": f"u{(at // 2) % 700}-{new}",
-                "country": ("NL", "DE", "PL")[at // 2 % 3],
+                "user": f"u{(index // 2) % 700}-{new}",
+                "country": ("NL", "DE", "PL")[index // 2 % 3],
                 "label": label,
                 "score": score,
                 "other_score": round(min(1.0, score * chance.random() * 1.2), 4),
@@ -104,13 +106,13 @@ def events(days: int, a_day: int) -> Iterator[dict[str, object]]:
                 "wait": float(chance.randrange(60)),
                 "spend": round(chance.lognormvariate(1, 1), 2) if label else 0.0,
                 "p": 0.5,
-                "tiny": 0.001 if at % 400 == 0 else 1.0,
+                "tiny": 0.001 if index % 400 == 0 else 1.0,
                 "q": round(0.2 + 0.6 * chance.random(), 3),
                 "guess": 0.2,
                 "guess_target": round(0.2 + 0.1 * chance.random(), 3),
                 "won": {"a": int(chance.random() < 0.3), "b": int(chance.random() < 0.35)},
                 "team": int(chance.random() < 0.5),
-                "session": f"s{day}-{at // 4}",
+                "session": f"s{day}-{index // 4}",
                 "treated": int(treated),
                 "grades": [int(chance.random() < 0.4) for _ in range(4)],
                 "ranks": [round(chance.random(), 3) for _ in range(4)],
@@ -121,8 +123,8 @@ def events(days: int, a_day: int) -> Iterator[dict[str, object]]:
 
 def made(experiment: str, days: int, folder: Path) -> Path:
     """A store of every newer metric; without days it is empty."""
-    lines = (json.dumps(one) for one in events(days, 1200))
-    (folder / "events.jsonl").write_text("".join(f"{one}\n" for one in lines), encoding="utf-8")
+    lines = (json.dumps(event) for event in events(days, 1200))
+    (folder / "events.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     (folder / "config.toml").write_text(CONFIG.format(experiment=experiment), encoding="utf-8")
     saved = Quantiles()
     saved.update(list(range(1, 400)))

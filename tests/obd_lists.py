@@ -23,8 +23,8 @@ def first_items(data: Path, variant: str, n: int = 5) -> dict[str, list[int]]:
     """The first n different items of each user of a variant, in event-time order; users who were
     shown fewer are left out."""
     rows = [json.loads(line) for line in (data / f"{EVENTS}.jsonl").read_text().splitlines()]
-    found: dict[str, dict[int, None]] = defaultdict(dict)
+    items_by_user: dict[str, dict[int, None]] = defaultdict(dict)
     for row in sorted(rows, key=lambda row: row["ts_ms"]):
         if row["variant"] == variant:
-            found[row["user"]].setdefault(row["item"])
-    return {user: list(items)[:n] for user, items in found.items() if len(items) >= n}
+            items_by_user[row["user"]].setdefault(row["item"])
+    return {user: list(items)[:n] for user, items in items_by_user.items() if len(items) >= n}

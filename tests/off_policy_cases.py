@@ -52,16 +52,16 @@ def values(rows: Rows, clip: float) -> dict[str, Any]:
     n, zero = len(rows), Fraction(0)
     weights = [_kept(target / logged) for logged, target, *_ in rows]
     rewards = [_kept(row[2]) for row in rows]
-    given = [*zip(weights, rewards, strict=True)]
+    pairs = [*zip(weights, rewards, strict=True)]
     total = sum(weights, zero)
-    weighted = sum((w * r for w, r in given), zero)
-    clipped = sum((min(w, Fraction(clip)) * r for w, r in given), zero)
+    weighted = sum((w * r for w, r in pairs), zero)
+    clipped = sum((min(w, Fraction(clip)) * r for w, r in pairs), zero)
     raw = {"snips": _over(weighted, total), "ips": _over(weighted, n), "clipped": _over(clipped, n)}
     predicted = sum(len(row) == 5 for row in rows)
     dr = sndr = None
     if predicted == n > 0:
         p = sum((_kept(row[4]) for row in rows), zero)
-        rest = sum((w * (r - _kept(row[3])) for (w, r), row in zip(given, rows, strict=True)), zero)
+        rest = sum((w * (r - _kept(row[3])) for (w, r), row in zip(pairs, rows, strict=True)), zero)
         dr, sndr = (p + rest) / n, p / n + rest / total if total else None
     return {
         "raw": {**raw, "dr": dr, "sndr": sndr},
@@ -82,8 +82,8 @@ def values(rows: Rows, clip: float) -> dict[str, Any]:
 def _case(metric: OffPolicy, row: st.SearchStrategy[Any], *names: str, **more: Any) -> Case[Any]:
     oracle: Callable[[Rows], dict[str, Any]] = lambda rows: values(rows, metric.clip)  # noqa: E731
     columns = strategies.columns("logged", "target", "rewards", *names)
-    others = (OffPolicy(clip=7.0), OffPolicy(reward_limit=2.0), Ratio())
-    return Case(metric, row, columns, refused=_REFUSED, others=others, oracle=oracle, **more)
+    variants = (OffPolicy(clip=7.0), OffPolicy(reward_limit=2.0), Ratio())
+    return Case(metric, row, columns, refused=_REFUSED, others=variants, oracle=oracle, **more)
 
 
 _predicted = st.tuples(

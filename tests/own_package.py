@@ -27,23 +27,23 @@ def written(folder: Path) -> Path:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     project = tomllib.loads(FILES["pyproject.toml"])["project"]
-    said = folder / f"my_package-{project['version']}.dist-info"
-    said.mkdir()
+    dist_info = folder / f"my_package-{project['version']}.dist-info"
+    dist_info.mkdir()
     head = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
-    (said / "METADATA").write_text(head, encoding="utf-8")
+    (dist_info / "METADATA").write_text(head, encoding="utf-8")
     lines = [
         line
-        for group, named in project["entry-points"].items()
-        for line in (f"[{group}]", *(f"{name} = {place}" for name, place in named.items()))
+        for group, places in project["entry-points"].items()
+        for line in (f"[{group}]", *(f"{name} = {place}" for name, place in places.items()))
     ]
-    (said / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (dist_info / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder
 
 
 def run(folder: Path, command: str) -> str:
     """What commands print where the package and this library are installed, and no more."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-ec", command],
         cwd=folder,
         env={**os.environ, "PATH": path, "PYTHONPATH": str(folder)},
@@ -51,5 +51,5 @@ def run(folder: Path, command: str) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout

@@ -58,16 +58,16 @@ def events(a_day: int) -> Iterator[dict[str, object]]:
     """Events of users, who stay with their variant; the first day has a handful."""
     chance = random.Random(7)
     for day in DAYS:
-        for at in range(a_day if day else 6):
-            new = at % 2
+        for index in range(a_day if day else 6):
+            new = index % 2
             score = round(0.02 + 0.6 * chance.random() ** 2, 4)
             yield {
-                "ts": START_MS + day * DAY_MS + 1000 * at,
+                "ts": START_MS + day * DAY_MS + 1000 * index,
                 "variant": ("control", "new_ranker")[new],
-                "user": f"{day}-{at}",
+                "user": f"{day}-{index}",
                 "label": int(chance.random() < score + 0.06 * new),
                 "score": score,
-                "country": COUNTRIES[at // 2 % len(COUNTRIES)],
+                "country": COUNTRIES[index // 2 % len(COUNTRIES)],
             }
         if day:  # two events of the first day that come late, and two that are refused
             for bad in ({"label": 7}, {"score": "high"}):
@@ -78,8 +78,8 @@ def events(a_day: int) -> Iterator[dict[str, object]]:
 
 def made(metrics: Mapping[str, str], rails: Mapping[str, float], a_day: int, folder: Path) -> Path:
     """A store of some metrics and guardrails; without events a day it is empty."""
-    lines = (json.dumps(one) for one in (events(a_day) if a_day else ()))
-    (folder / "events.jsonl").write_text("".join(f"{one}\n" for one in lines), encoding="utf-8")
+    lines = (json.dumps(event) for event in (events(a_day) if a_day else ()))
+    (folder / "events.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     text = CONFIG.format(
         metrics="\n".join(f"{name} = {{ {kind} }}" for name, kind in metrics.items()),
         guardrails=", ".join(f'{{ metric = "{m}", margin = {x} }}' for m, x in rails.items()),

@@ -32,9 +32,9 @@ def paired(inner: Case[Any], own: str = "scores") -> Case[Any]:
     empty = Paired(inner.empty)
     name = f"Paired({inner})"
     bad: list[dict[str, object]] = []
-    for some in inner.refused:
-        rest = {name: column for name, column in some.items() if name != own}
-        bad.append({**rest, **_own(own, some.get(own), some.get(own))})
+    for arguments in inner.refused:
+        rest = {name: column for name, column in arguments.items() if name != own}
+        bad.append({**rest, **_own(own, arguments.get(own), arguments.get(own))})
     good = columns([(row, row) for row in inner.small[:2]]) if inner.small else {}
     return Case(
         empty,

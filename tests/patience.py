@@ -12,10 +12,10 @@ LIMIT_S: Final = 240.0
 
 
 def until(
-    reached: Callable[[], bool], said: Callable[[], object] = str, pause_s: float = 0.05
+    reached: Callable[[], bool], describe: Callable[[], object] = str, pause_s: float = 0.05
 ) -> None:
-    """Wait for a condition; `said` describes the state of things if it is not reached."""
+    """Wait for a condition; `describe` tells how things are if it is not reached."""
     limit_s = time.monotonic() + LIMIT_S
     while not reached():
-        assert time.monotonic() < limit_s, said()
+        assert time.monotonic() < limit_s, describe()
         time.sleep(pause_s)

@@ -42,10 +42,10 @@ logfile = {folder}/pgbouncer.log
 
 def program() -> str:
     """Where it is. Debian keeps it off the PATH of users."""
-    found = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
-    if found is None:
+    path = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+    if path is None:
         raise Unavailable("`pgbouncer` is not on the PATH")
-    return found
+    return path
 
 
 class PgBouncer:
@@ -57,13 +57,13 @@ class PgBouncer:
 
     def url(self, database: str) -> str:
         """The URL of a database behind it."""
-        found = URL.create(
+        address = URL.create(
             "postgresql",
             username=self.server.url.username,
             database=database,
             query={"host": str(self.folder), "port": "6432"},
         )
-        return found.render_as_string(hide_password=False)
+        return address.render_as_string(hide_password=False)
 
     @contextlib.contextmanager
     def new_store(self) -> Iterator[str]:
@@ -78,26 +78,26 @@ class PgBouncer:
     def ask(self, url: str, question: str) -> list[object]:
         """What each of its connections to the server answers, by clients that hold all at once."""
         with contextlib.ExitStack() as stack:
-            found = []
+            answers = []
             for _ in range(CONNECTIONS):
                 client = stack.enter_context(psycopg.connect(url, prepare_threshold=None))
                 row = client.execute(question.encode()).fetchone()
-                found.append(row[0] if row else None)
-            return found
+                answers.append(row[0] if row else None)
+            return answers
 
 
 @contextlib.contextmanager
 def running_pgbouncer(server: Postgres) -> Iterator[PgBouncer]:
     """A pooler before this server. Raises `Unavailable` where there is none."""
-    path, whose, there = program(), account(), server.url
-    host = there.query.get("host", there.host or "127.0.0.1")
-    said = f"host={host} user={there.username}"
-    said += f" port={there.port}" if there.port else ""
-    said += f" password={there.password}" if there.password else ""
+    path, whose, server_url = program(), account(), server.url
+    host = server_url.query.get("host", server_url.host or "127.0.0.1")
+    conninfo = f"host={host} user={server_url.username}"
+    conninfo += f" port={server_url.port}" if server_url.port else ""
+    conninfo += f" password={server_url.password}" if server_url.password else ""
     with tempfile.TemporaryDirectory(prefix="streammetrics-pgbouncer-") as text:
         folder = Path(text)
         config = folder / "pgbouncer.ini"
-        config.write_text(CONFIG.format(server=said, folder=folder, connections=CONNECTIONS))
+        config.write_text(CONFIG.format(server=conninfo, folder=folder, connections=CONNECTIONS))
         if whose is not None:
             os.chown(folder, whose.pw_uid, whose.pw_gid)
         process = subprocess.Popen(
@@ -111,19 +111,19 @@ def running_pgbouncer(server: Postgres) -> Iterator[PgBouncer]:
             group=None if whose is None else whose.pw_gid,
             extra_groups=None if whose is None else [],
         )
-        found = PgBouncer(server, folder)
+        pooler = PgBouncer(server, folder)
         try:
             limit = time.monotonic() + LIMIT_S
             while True:
                 with contextlib.suppress(psycopg.OperationalError):
-                    found.ask(found.url(str(there.database)), "SELECT 1")
+                    pooler.ask(pooler.url(str(server_url.database)), "SELECT 1")
                     break
                 if process.poll() is not None or time.monotonic() > limit:
                     log = folder / "pgbouncer.log"
                     why = log.read_text(errors="replace")[-2000:] if log.exists() else "no log"
                     raise Unavailable(f"PgBouncer did not start: {why}")
                 time.sleep(0.02)
-            yield found
+            yield pooler
         finally:
             process.terminate()
             try:

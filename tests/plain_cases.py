@@ -49,13 +49,13 @@ _REFUSED_PROBABILITIES = (*_REFUSED_LABELS, {"labels": [0, 1], "scores": [0.5, 1
 def area(rows: Rows) -> dict[str, Any]:
     area = binary.area(rows)
     gini = None if area is None else 2 * area - 1
-    found = curves.groups(rows)
+    groups = curves.groups(rows)
     return {
         "auc": area,
         "gini": gini,
-        "ap": curves.ap(found),
-        "pr_auc_trapezoid": curves.pr_auc_trapezoid(found),
-        "ks": curves.ks(found),
+        "ap": curves.ap(groups),
+        "pr_auc_trapezoid": curves.pr_auc_trapezoid(groups),
+        "ks": curves.ks(groups),
         "rows": len(rows),
         "positives": sum(y for y, _ in rows),
     }
@@ -198,12 +198,12 @@ def _gauc(weight: str, *, in_float32: bool = True) -> Callable[[Rows], dict[str,
     def oracle(rows: Rows) -> dict[str, Any]:
         rounded = _in_float32(rows) if in_float32 else rows
         groups = grouped.by_group((g, y, s) for g, y, s in rounded)
-        kept = sum(len({y for y, _ in group}) == 2 for group in groups.values())
+        count = sum(len({y for y, _ in group}) == 2 for group in groups.values())
         return {
             "gauc": grouped.gauc(rounded, weight),
             "groups": len(groups),
-            "groups_kept": kept,
-            "groups_one_class": len(groups) - kept,
+            "groups_kept": count,
+            "groups_one_class": len(groups) - count,
             "rows": len(rows),
             "rows_kept": sum(len(g) for g in groups.values() if len({y for y, _ in g}) == 2),
         }

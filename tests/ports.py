@@ -19,12 +19,12 @@ def free_ports(count: int) -> list[int]:
     """Ports that are free now, all different, below the ephemeral range: no client is given one of
     them by the kernel. They stay ours until this process ends: other runs of the tests take others,
     also before a server listens there and while it is restarted."""
-    found: list[int] = []
+    ports: list[int] = []
     for port in random.SystemRandom().sample(range(20_000, 32_000), 1_000):
         if _is_free(port) and _is_locked(port):
-            found.append(port)
-        if len(found) == count:
-            return found
+            ports.append(port)
+        if len(ports) == count:
+            return ports
     raise OSError("no free port between 20000 and 32000 on 127.0.0.1")
 
 

@@ -55,17 +55,17 @@ class Unavailable(Exception):
 
 def program(name: str) -> str:
     """Where a program of the server is. Debian keeps them off the PATH."""
-    found = shutil.which(name)
-    if found is None:
+    executable = shutil.which(name)
+    if executable is None:
         installed = Path("/usr/lib/postgresql").glob(f"*/bin/{name}")
         by_version = sorted(installed, key=lambda path: int(path.parts[-3]))
-        found = str(by_version[-1]) if by_version else None
-    if found is None:
+        executable = str(by_version[-1]) if by_version else None
+    if executable is None:
         raise Unavailable(
             f"`{name}` is neither on the PATH nor below /usr/lib/postgresql; install PostgreSQL, "
             "or set STREAMMETRICS_POSTGRES=postgresql://... to use a running one"
         )
-    return found
+    return executable
 
 
 def account() -> pwd.struct_passwd | None:
@@ -125,8 +125,8 @@ class Server(Postgres):
             os.chown(folder, self._account.pw_uid, self._account.pw_gid)
         command = [program("initdb"), "-D", str(folder / "data"), "-U", "postgres"]
         command += ["--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
-        done = self._popen(command, stdin=subprocess.DEVNULL)
-        if done.wait() != 0:
+        process = self._popen(command, stdin=subprocess.DEVNULL)
+        if process.wait() != 0:
             raise Unavailable(f"initdb failed:\n{self._said()}")
         (folder / "data" / "pg_hba.conf").write_text(ACCESS, encoding="utf-8")
 
@@ -197,14 +197,14 @@ def running_postgres() -> Iterator[Postgres]:
 
     Raises `Unavailable` when neither is to be had.
     """
-    given = os.environ.get("STREAMMETRICS_POSTGRES")
-    if given:
-        found = Postgres(make_url(given).set(drivername="postgresql"))
+    address = os.environ.get("STREAMMETRICS_POSTGRES")
+    if address:
+        database = Postgres(make_url(address).set(drivername="postgresql"))
         try:
-            found.execute("SELECT 1")
+            database.execute("SELECT 1")
         except psycopg.Error as error:
             raise Unavailable(f"STREAMMETRICS_POSTGRES: {error}") from None
-        yield found
+        yield database
         return
     with (
         tempfile.TemporaryDirectory(prefix="streammetrics-postgres-") as folder,

@@ -52,12 +52,12 @@ class Source:
     @property
     def package(self) -> str:
         """The package that relative imports start from."""
-        own = self.path.endswith("__init__.py")
-        return self.module if own else self.module.rpartition(".")[0]
+        is_package = self.path.endswith("__init__.py")
+        return self.module if is_package else self.module.rpartition(".")[0]
 
-    def at(self, line: int, what: str) -> str:
+    def at(self, line: int, message: str) -> str:
         """A finding."""
-        return f"{self.path}:{line}: {what}"
+        return f"{self.path}:{line}: {message}"
 
 
 @dataclass(frozen=True)

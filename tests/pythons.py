@@ -47,11 +47,11 @@ def found() -> dict[str, Path]:
     for path in _candidates():
         if not path.is_file():
             continue
-        asked = subprocess.run([path, "-c", PROBE], capture_output=True, text=True, check=False)
-        version = asked.stdout.strip()
-        if asked.returncode == 0 and int(version.partition(".")[2]) in MINORS:
+        process = subprocess.run([path, "-c", PROBE], capture_output=True, text=True, check=False)
+        version = process.stdout.strip()
+        if process.returncode == 0 and int(version.partition(".")[2]) in MINORS:
             pythons.setdefault(version, path)
-    return dict(sorted(pythons.items(), key=lambda one: int(one[0].partition(".")[2])))
+    return dict(sorted(pythons.items(), key=lambda entry: int(entry[0].partition(".")[2])))
 
 
 def named() -> list[str]:
@@ -63,16 +63,27 @@ def named() -> list[str]:
 def laws(version: str, python: Path) -> int:
     """Run the fast tests of TESTS on a Python, in its environment in .cache; the exit code."""
     folder = ROOT / ".cache" / f"python-{version}"
-    made, mine = folder / ".made", folder / "bin" / "python"
+    stamp, interpreter = folder / ".made", folder / "bin" / "python"
     project = ROOT / "pyproject.toml"
-    if not made.exists() or made.stat().st_mtime < project.stat().st_mtime:
+    if not stamp.exists() or stamp.stat().st_mtime < project.stat().st_mtime:
         subprocess.run([python, "-m", "venv", folder], check=True)
-        install = [mine, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        install = [interpreter, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
         subprocess.run([*install, "--no-compile", "-e", f"{ROOT}[engine-tests]"], check=True)
-        made.touch()
+        stamp.touch()
     chosen = "not kafka and not postgres and not docs"
     # One process: two would each compile and import every test, which is half of the time.
-    tests = [mine, "-m", "pytest", "-q", "-n", "0", "-m", chosen, f"--at-most={QUICK_S}", *TESTS]
+    tests = [
+        interpreter,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "0",
+        "-m",
+        chosen,
+        f"--at-most={QUICK_S}",
+        *TESTS,
+    ]
     # Parts that this Python may lack are required of the one that all tests run on.
     environment = {name: os.environ[name] for name in os.environ if name != "STREAMMETRICS_REQUIRE"}
     return subprocess.run(tests, cwd=ROOT, env=environment, check=False).returncode
@@ -80,14 +91,14 @@ def laws(version: str, python: Path) -> int:
 
 def main() -> int:
     """Run them on each Python but this one, which `make check` is for."""
-    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    current_version = f"{sys.version_info.major}.{sys.version_info.minor}"
     failed, pythons = [], found()
     for version in named():
         if version not in pythons:
             hint = "to test it, set STREAMMETRICS_PYTHONS to its path"
             sys.stderr.write(f"== no Python {version} on this machine; {hint}\n")
     for version, python in pythons.items():
-        if version == here:
+        if version == current_version:
             continue
         sys.stderr.write(f"== laws and commands on Python {version}\n")
         if laws(version, python):

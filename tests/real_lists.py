@@ -33,8 +33,8 @@ class Case(TypedDict, total=False):
 
 def expected_cases(data: Path, file: str) -> dict[str, Case]:
     """All cases of a file by their id."""
-    found: list[Case] = cases_of(data, file)
-    return {case["id"]: case for case in found}
+    cases: list[Case] = cases_of(data, file)
+    return {case["id"]: case for case in cases}
 
 
 def trec(data: Path, name: str) -> tuple[dict[str, list[str]], dict[str, Truth]]:

@@ -50,8 +50,8 @@ class UnknownPart(ValueError):
 
 def required_parts(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
     """The parts that must be there."""
-    named = environment.get("STREAMMETRICS_REQUIRE", "").split(",")
-    parts = frozenset(part.strip() for part in named) - {""}
+    names = environment.get("STREAMMETRICS_REQUIRE", "").split(",")
+    parts = frozenset(part.strip() for part in names) - {""}
     unknown = ", ".join(sorted(parts - PARTS.keys()))
     if unknown:
         # A slip here would turn a requirement off without a word.
@@ -67,8 +67,8 @@ def absent(part: str, why: str) -> NoReturn:
 
 def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Where the shared data is, or would be."""
-    given = environment.get("STREAMMETRICS_DATA")
-    return Path(given) if given else ROOT.parent / "shared" / "data"
+    folder = environment.get("STREAMMETRICS_DATA")
+    return Path(folder) if folder else ROOT.parent / "shared" / "data"
 
 
 class Later:

@@ -99,10 +99,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", type=Path, default=ROOT / "docs" / "pictures", help="the folder")
     parser.add_argument("--query", default="", help="what the page is asked, such as ?metric=auc")
     parser.add_argument("--scenes", action="store_true", help="the page of each scene; needs -o")
-    asked = parser.parse_args(argv)
-    asked.o.mkdir(parents=True, exist_ok=True)
-    if asked.scenes:
-        return _scenes(asked.o, asked.query)
+    options = parser.parse_args(argv)
+    options.o.mkdir(parents=True, exist_ok=True)
+    if options.scenes:
+        return _scenes(options.o, options.query)
     with TemporaryDirectory() as folder:
         config = Path(folder) / "obd.toml"
         path = data_folder() / "obd_men_events.jsonl"
@@ -111,12 +111,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             with running_browser() as browser, Running(config) as worker:
                 for size in SIZES:
                     for theme in THEMES:
-                        _shoot(browser, worker.url + asked.query, size, theme, asked.o)
+                        _shoot(browser, worker.url + options.query, size, theme, options.o)
                 worker.end()
                 store = Path(folder) / "obd.db"
-                _report(browser, store, asked.o)
-                _watch(store, asked.o)
-                _index(browser, asked.o)
+                _report(browser, store, options.o)
+                _watch(store, options.o)
+                _index(browser, options.o)
         except Unavailable as error:
             sys.stderr.write(f"no browser: {error}\n")
             return 1
@@ -128,8 +128,8 @@ def _scenes(folder: Path, query: str) -> int:
     with running_browser() as browser:
         scenes = {**SCENES, **METRIC_SCENES, **EXPERIMENT_SCENES, **EXPOSED_SCENES}
         for name, make in scenes.items():
-            with TemporaryDirectory() as made:
-                store = make(Path(made))
+            with TemporaryDirectory() as store_folder:
+                store = make(Path(store_folder))
                 with serving(str(store), ServerConfig(port=0), ALONE) as url:
                     for size in SIZES:
                         for theme in THEMES:
@@ -140,8 +140,8 @@ def _scenes(folder: Path, query: str) -> int:
 
 def _index(browser: Browser, folder: Path) -> None:
     """The index of twenty experiments."""
-    with TemporaryDirectory() as made:
-        store = EXPERIMENT_SCENES["twenty_experiments"](Path(made))
+    with TemporaryDirectory() as store_folder:
+        store = EXPERIMENT_SCENES["twenty_experiments"](Path(store_folder))
         with serving(str(store), ServerConfig(port=0), ALONE) as url:
             _picture(browser, url, "laptop", "light", folder / "experiments.png")
 

@@ -85,9 +85,9 @@ def measured(seconds: Mapping[str, float]) -> dict[str, float]:
 def write(seconds: Mapping[str, float], path: Path = PATH) -> None:
     """List what these cases took; what was listed of other tests stays while they are there."""
     ran = {*map(function, seconds)}
-    others = {test: ms for test, ms in read(path).items() if test not in ran and is_there(test)}
+    earlier_ms = {test: ms for test, ms in read(path).items() if test not in ran and is_there(test)}
     lines, source = [], ""
-    for test, ms in sorted({**others, **measured(seconds)}.items()):
+    for test, ms in sorted({**earlier_ms, **measured(seconds)}.items()):
         if file(test) != source:
             source = file(test)
             lines.append(source)
@@ -138,6 +138,6 @@ class AtMost:
     ) -> None:
         """Leave out what does not fit."""
         fits = self.fitting(item.nodeid for item in items)
-        left_out = [item for item, kept in zip(items, fits, strict=True) if not kept]
+        left_out = [item for item, fit in zip(items, fits, strict=True) if not fit]
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item, kept in zip(items, fits, strict=True) if kept]
+        items[:] = [item for item, fit in zip(items, fits, strict=True) if fit]

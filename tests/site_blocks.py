@@ -35,27 +35,29 @@ class Block(NamedTuple):
 
 def environment_of(page: str) -> str:
     """The environment that a page names at its top; empty: that of the tests."""
-    found = ENVIRONMENT.match(page)
-    return found[1] if found else ""
+    match = ENVIRONMENT.match(page)
+    return match[1] if match else ""
 
 
 def blocks(page: str) -> list[Block]:
     """The blocks of a page, in order."""
-    found = []
+    page_blocks = []
     for indent, kind, rest, text in FENCE.findall(page):
         title = re.search(r'title="([^"]+)"', rest or "")
         lines = re.sub(rf"^{indent}", "", text, flags=re.MULTILINE)
-        found.append(
+        page_blocks.append(
             Block(kind, title[1] if title else "", lines, page[: page.index(text)].count("\n"))
         )
-    return found
+    return page_blocks
 
 
 def shown(page: str) -> Iterator[tuple[Block, str | None]]:
     """Each block that is not an output, and the output that the page shows for it, if any."""
-    found = blocks(page)
-    outputs = [block.text if block.kind == "text" and not block.title else None for block in found]
-    for block, output, after in zip(found, outputs, [*outputs, None][1:], strict=True):
+    page_blocks = blocks(page)
+    outputs = [
+        block.text if block.kind == "text" and not block.title else None for block in page_blocks
+    ]
+    for block, output, after in zip(page_blocks, outputs, [*outputs, None][1:], strict=True):
         if output is None:
             yield block, after
 
@@ -82,10 +84,10 @@ def run_in_shell(commands: str) -> str:
 def run(path: str) -> list[str]:
     """The differences between what the blocks of a page print and what it shows."""
     wrong = []
-    for block, said, printed in outputs(path):
-        if said is not None and printed.rstrip() != said.rstrip():
-            wrong.append(f"{path}:{block.line} prints\n{printed}and the page says\n{said}")
-        elif said is None and printed.strip() and block.kind == "python":
+    for block, page_output, printed in outputs(path):
+        if page_output is not None and printed.rstrip() != page_output.rstrip():
+            wrong.append(f"{path}:{block.line} prints\n{printed}and the page says\n{page_output}")
+        elif page_output is None and printed.strip() and block.kind == "python":
             wrong.append(f"{path}:{block.line} prints, and the page does not show it\n{printed}")
     return wrong
 
@@ -95,7 +97,7 @@ def outputs(path: str) -> Iterator[tuple[Block, str | None, str]]:
     page = Path(path).read_text(encoding="utf-8")
     namespace: dict[str, object] = {"__name__": "__main__"}
     sys.path.insert(0, os.getcwd())  # a page may import a file that it wrote
-    for block, said in shown(page):
+    for block, page_output in shown(page):
         printed = ""
         if block.title:
             Path(block.title).write_text(block.text, encoding="utf-8")
@@ -107,19 +109,19 @@ def outputs(path: str) -> Iterator[tuple[Block, str | None, str]]:
             printed = out.getvalue()
         elif block.kind == "bash":
             printed = run_in_shell(block.text)
-        yield block, said, printed
+        yield block, page_output, printed
 
 
 def write(path: str) -> None:
     """Write what the blocks of a page print in place of what it shows."""
-    rest, done = Path(path).read_text(encoding="utf-8"), ""
-    for block, said, printed in list(outputs(path)):
-        if said is not None:
-            code, shown_as = f"\n{block.text}```\n", f"```text\n{said}```\n"
+    rest, page = Path(path).read_text(encoding="utf-8"), ""
+    for block, page_output, printed in list(outputs(path)):
+        if page_output is not None:
+            code, shown_as = f"\n{block.text}```\n", f"```text\n{page_output}```\n"
             end = rest.index(shown_as, rest.index(code))  # ValueError for a block that is indented
-            done += f"{rest[:end]}```text\n{printed.rstrip()}\n```\n"
+            page += f"{rest[:end]}```text\n{printed.rstrip()}\n```\n"
             rest = rest[end + len(shown_as) :]
-    Path(path).write_text(done + rest, encoding="utf-8")
+    Path(path).write_text(page + rest, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -61,13 +61,13 @@ def layers() -> Layers:
 def public_names() -> dict[str, set[str]]:
     """The names that each public module exports."""
     public = {name for row in table("Public modules") for name in quoted(row[0])}
-    return {one.module: exported(one) for one in sources() if one.module in public}
+    return {source.module: exported(source) for source in sources() if source.module in public}
 
 
 @cache
 def homes() -> dict[str, dict[str, Home]]:
     """Of each package with a stub the names that it exports."""
-    stubs = {one.module: ROOT / f"{one.path}i" for one in sources()}
+    stubs = {source.module: ROOT / f"{source.path}i" for source in sources()}
     return {
         package: exported_names(stub.read_text(encoding="utf-8"))
         for package, stub in stubs.items()
@@ -86,11 +86,11 @@ def holds(rule: Rule, *, among: Iterable[str] = PACKAGES, sparing: str = "") -> 
     findings, unneeded = [], set(exempt)
     for source in sources():
         if any(under(source.module, package) for package in among):
-            found = rule(source)
-            if source.module in exempt and found:
+            breaches = rule(source)
+            if source.module in exempt and breaches:
                 unneeded.discard(source.module)
-            elif found:
-                findings += found
+            elif breaches:
+                findings += breaches
     findings += [f"docs/architecture.md: {module} needs no exception" for module in unneeded]
     if findings:
         pytest.fail("\n".join(findings), pytrace=False)
@@ -145,19 +145,21 @@ def test_an_import_that_points_up_or_sideways_is_found() -> None:
     ],
 )
 def test_a_package_that_all_share_knows_nothing_of_others(package: str, refused: str) -> None:
-    inside = [one for one in sources() if under(one.module, f"streammetrics_consumers.{package}")]
-    imported = {one.module for source in inside for one in source.imports}
+    inside = [
+        source for source in sources() if under(source.module, f"streammetrics_consumers.{package}")
+    ]
+    imported = {entry.module for source in inside for entry in source.imports}
     assert inside
     assert not [name for name in imported if re.match(refused, name)]
 
 
 def test_no_modules_of_the_shell_or_of_the_kernels_import_each_other_in_a_circle() -> None:
     for package in ("streammetrics_consumers", "streammetrics.kernels"):
-        some = [source for source in sources() if under(source.module, package)]
-        assert some and not rules.circle(some), package
-    one = bad("from consumers.one import other", "consumers.other")
-    other = bad("if TYPE_CHECKING:\n    from consumers import other", "consumers.one")
-    assert sorted(set(rules.circle([one, other]))) == ["consumers.one", "consumers.other"]
+        members = [source for source in sources() if under(source.module, package)]
+        assert members and not rules.circle(members), package
+    first = bad("from consumers.one import other", "consumers.other")
+    second = bad("if TYPE_CHECKING:\n    from consumers import other", "consumers.one")
+    assert sorted(set(rules.circle([first, second]))) == ["consumers.one", "consumers.other"]
 
 
 def outside() -> dict[str, list[str]]:
@@ -223,9 +225,9 @@ def test_consumers_use_public_names_of_the_library_only() -> None:
     }
     public, coverage = public_names(), {**public_names(), **formulas}
 
-    def used(one: Source) -> Iterable[str]:
-        allowed = coverage if one.module.startswith("benchmarks.coverage.") else public
-        return rules.not_public(one, "streammetrics", allowed)
+    def used(source: Source) -> Iterable[str]:
+        allowed = coverage if source.module.startswith("benchmarks.coverage.") else public
+        return rules.not_public(source, "streammetrics", allowed)
 
     holds(used, among=among)
 
@@ -276,14 +278,14 @@ def test_no_file_is_called_utils_or_the_like() -> None:
 
 def test_metaprogramming_is_in_four_files_of_at_most_250_lines() -> None:
     holds(rules.metaprogramming, sparing="metaprogramming")
-    found = [one for one in sources() if one.module in spared("metaprogramming")]
-    assert [one.module for one in found] == [
+    exempt_sources = [source for source in sources() if source.module in spared("metaprogramming")]
+    assert [source.module for source in exempt_sources] == [
         "streammetrics.combine.user_groups_result",
         "streammetrics.core.batch",
         "streammetrics.core.bounded",
         "streammetrics.core.declared",
     ]
-    assert not any(rules.too_long(one, META_LINES) for one in found)
+    assert not any(rules.too_long(source, META_LINES) for source in exempt_sources)
 
 
 def test_no_float_function_whose_last_bits_depend_on_the_processor_feeds_a_state() -> None:

@@ -31,8 +31,8 @@ def test_the_page_is_what_was_measured() -> None:
 def test_the_atlas_has_many_libraries_and_definitions_each_with_a_value_of_another() -> None:
     assert len(LIBRARIES) >= 12
     assert len({*KEYS}) == len(DEFINITIONS) >= 30
-    asked = {key for library in LIBRARIES.values() for key in library["values"]}
-    assert asked == {*KEYS}
+    keys = {key for library in LIBRARIES.values() for key in library["values"]}
+    assert keys == {*KEYS}
     assert sum(len(library["values"]) for library in LIBRARIES.values()) >= 200
 
 
@@ -51,7 +51,12 @@ def test_what_an_adapter_calls_was_measured_of_the_rows_of_the_page(adapter: Ada
 
 
 def test_each_difference_has_a_reason_and_no_other_value_has_one() -> None:
-    reasons = {(name, one.key) for one in DEFINITIONS for name, text in one.reasons.items() if text}
+    reasons = {
+        (name, definition.key)
+        for definition in DEFINITIONS
+        for name, text in definition.reasons.items()
+        if text
+    }
     assert reasons == page.differences(KEPT).keys()
 
 

@@ -60,12 +60,12 @@ def against(tmp_path: Path, old: int, new: int, column: str = "values") -> Compa
 def test_a_version_fails_if_its_updates_take_longer_than_the_limit(
     tmp_path: Path, old: int, new: int, slower: int
 ) -> None:
-    found = against(tmp_path, old, new)
-    assert len(found.slower) == slower
-    [line] = found.lines.values()
+    report = against(tmp_path, old, new)
+    assert len(report.slower) == slower
+    [line] = report.lines.values()
     assert line.ratio == pytest.approx(new / old, rel=1e-3)
-    assert ("\u2717" in found.text()) is bool(slower)
-    assert f"{slower} of 1 ratios are above 1.05" in found.text()
+    assert ("\u2717" in report.text()) is bool(slower)
+    assert f"{slower} of 1 ratios are above 1.05" in report.text()
 
 
 def test_a_night_compares_with_the_last_tag_and_without_one_with_a_commit_of_another_day(
@@ -94,9 +94,9 @@ def test_a_night_compares_with_the_last_tag_and_without_one_with_a_commit_of_ano
 
 
 def test_what_a_version_refuses_is_skipped_with_its_reason(tmp_path: Path) -> None:
-    found = against(tmp_path, 1000, 1000, column="amounts")
-    assert not found.lines
-    assert "skipped Mean: TypeError: Mean.update() got an unexpected keyword" in found.text()
+    report = against(tmp_path, 1000, 1000, column="amounts")
+    assert not report.lines
+    assert "skipped Mean: TypeError: Mean.update() got an unexpected keyword" in report.text()
 
 
 @pytest.mark.parametrize("name", cases())
@@ -108,10 +108,10 @@ def test_every_metric_class_has_batches_that_it_counts(name: str) -> None:
 
 def test_the_jobs_of_a_class_are_of_the_first_case_that_is_accepted(tmp_path: Path) -> None:
     for chosen in (0, 1):
-        made = jobs(["Ratio"], [1, 2], tmp_path, lambda job, n=chosen: f" {n} " in job.file.name)
-        assert [job.file.name for job in made[::2]] == [f"Ratio {chosen} {n}.json" for n in (1, 2)]
-    made = jobs(["Ratio"], [1], tmp_path, lambda job: False)
-    assert [(job.file.name, job.form) for job in made] == [
+        queue = jobs(["Ratio"], [1, 2], tmp_path, lambda job, n=chosen: f" {n} " in job.file.name)
+        assert [job.file.name for job in queue[::2]] == [f"Ratio {chosen} {n}.json" for n in (1, 2)]
+    queue = jobs(["Ratio"], [1], tmp_path, lambda job: False)
+    assert [(job.file.name, job.form) for job in queue] == [
         ("Ratio 0 1.json", "arrays"),
         ("Ratio 0 1.json", "lists"),
     ]

@@ -119,8 +119,8 @@ MISTAKES = [
 
 def lines_of(title: str) -> list[str]:
     """What the blocks below a heading print."""
-    found = site_blocks.blocks(SECTIONS[title])
-    return [line for block in found if block.kind == "text" for line in block.text.splitlines()]
+    blocks = site_blocks.blocks(SECTIONS[title])
+    return [line for block in blocks if block.kind == "text" for line in block.text.splitlines()]
 
 
 def numbers_of(title: str) -> dict[str, float]:
@@ -138,14 +138,16 @@ def agrees(number: float, value: float) -> bool:
 
 @pytest.fixture(scope="module")
 def shared(data: Path) -> Mapping[str, Any]:
-    found: dict[str, Any] = json.loads((data / "worked_examples.json").read_text(encoding="utf-8"))
-    return found
+    document: dict[str, Any] = json.loads(
+        (data / "worked_examples.json").read_text(encoding="utf-8")
+    )
+    return document
 
 
 def test_every_worked_example_is_printed_with_the_value_that_others_computed(
     shared: Mapping[str, Any],
 ) -> None:
-    values = {one["id"]: one["value"] for one in shared["examples"]}
+    values = {example["id"]: example["value"] for example in shared["examples"]}
     assert values.keys() == EXAMPLES.keys() | {POINTS}
     assert len(values) == 50
     printed = {name: numbers_of(title).get(text) for name, (title, text) in EXAMPLES.items()}
@@ -160,20 +162,24 @@ def test_every_worked_example_is_printed_with_the_value_that_others_computed(
 def test_the_points_of_the_curve_and_the_best_of_them_are_those_of_the_examples(
     shared: Mapping[str, Any],
 ) -> None:
-    examples = {one["id"]: one for one in shared["examples"]}
+    examples = {example["id"]: example for example in shared["examples"]}
     points = [re.findall(r"[\d.]+|inf", line) for line in lines_of(ROC) if "threshold" in line]
     assert [[*map(float, point)] for point in points[1:]] == examples[POINTS]["value"]
-    best = {name: one for name, one in examples.items() if "all_optimal_points" in one}
+    best = {name: example for name, example in examples.items() if "all_optimal_points" in example}
     assert len(best) == 6
-    for name, one in best.items():
+    for name, optimum in best.items():
         title, text = EXAMPLES[name]
         (line,) = [line for line in lines_of(title) if line.startswith(f"{text} at ")]
-        expected = [tuple(point.values()) for point in one["all_optimal_points"]]
+        expected = [tuple(point.values()) for point in optimum["all_optimal_points"]]
         assert ast.literal_eval(line[line.index("[") : line.index("]") + 1]) == expected
 
 
 def test_the_rows_of_an_example_stand_in_its_section(shared: Mapping[str, Any]) -> None:
-    rows = {one["id"]: one["inputs"] for one in shared["examples"] if one["id"] != POINTS}
+    rows = {
+        example["id"]: example["inputs"]
+        for example in shared["examples"]
+        if example["id"] != POINTS
+    }
     for name, inputs in rows.items():
         title = EXAMPLES[name][0]
         title = ROC if title in (BEST, LINES) else title  # of the same rows
@@ -187,7 +193,9 @@ def test_the_rows_of_an_example_stand_in_its_section(shared: Mapping[str, Any]) 
 def test_a_mistake_is_printed_with_the_number_that_it_gives(
     shared: Mapping[str, Any], name: str, key: str, title: str, text: str
 ) -> None:
-    demos = {one["id"]: one["demo"] for one in shared["seed_mistakes"] if "demo" in one}
+    demos = {
+        mistake["id"]: mistake["demo"] for mistake in shared["seed_mistakes"] if "demo" in mistake
+    }
     assert {mistake for mistake, *_ in MISTAKES} == demos.keys()
     assert agrees(numbers_of(title)[text], demos[name][key])
 

@@ -24,10 +24,10 @@ GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
 def sections(name: str) -> list[str]:
     """The head and the sections of a page, without its link to the other one."""
     text = (ROOT / name).read_text(encoding="utf-8")
-    (other,) = set(NAMES) - {name}
+    (sibling,) = set(NAMES) - {name}
     assert text.partition("\n\n")[2].startswith("[")
-    assert f"]({other})" in text.partition("\n## ")[0]
-    return re.split(r"^## ", text.replace(f"]({other})", "]"), flags=re.MULTILINE)
+    assert f"]({sibling})" in text.partition("\n## ")[0]
+    return re.split(r"^## ", text.replace(f"]({sibling})", "]"), flags=re.MULTILINE)
 
 
 PAIRS = [*zip_longest(*map(sections, NAMES), fillvalue="")]
@@ -35,10 +35,15 @@ TITLES = [english.partition("\n")[0] or "none" for english, _ in PAIRS]
 each_section = pytest.mark.parametrize(("english", "chinese"), PAIRS, ids=TITLES)
 
 
-def only(ours: list[str], theirs: list[str]) -> dict[str, list[str]]:
+def only(english: list[str], chinese: list[str]) -> dict[str, list[str]]:
     """What each page has and the other lacks."""
-    pages = {NAMES[0]: Counter(ours) - Counter(theirs), NAMES[1]: Counter(theirs) - Counter(ours)}
-    return {f"only in {name}": sorted(found.elements()) for name, found in pages.items() if found}
+    pages = {
+        NAMES[0]: Counter(english) - Counter(chinese),
+        NAMES[1]: Counter(chinese) - Counter(english),
+    }
+    return {
+        f"only in {name}": sorted(surplus.elements()) for name, surplus in pages.items() if surplus
+    }
 
 
 def figures(section: str) -> list[str]:
@@ -49,12 +54,12 @@ def figures(section: str) -> list[str]:
 
 @each_section
 def test_a_section_has_the_same_code_in_both_languages(english: str, chinese: str) -> None:
-    ours, theirs = (
+    english_blocks, chinese_blocks = (
         [f"{block.kind}\n{block.text}" for block in site_blocks.blocks(section)]
         for section in (english, chinese)
     )
-    assert only(ours, theirs) == {}
-    assert ours == theirs
+    assert only(english_blocks, chinese_blocks) == {}
+    assert english_blocks == chinese_blocks
 
 
 @each_section
@@ -67,11 +72,11 @@ def test_a_section_has_the_same_links_names_and_rows_in_both_languages(
     english: str, chinese: str
 ) -> None:
     for pattern in (TARGET.pattern, r"(?<!`)`[^`\n]+`(?!`)", r"^\|"):
-        ours, theirs = (
-            [found[0] for found in re.finditer(pattern, FENCED.sub("", section), re.MULTILINE)]
+        english_matches, chinese_matches = (
+            [match[0] for match in re.finditer(pattern, FENCED.sub("", section), re.MULTILINE)]
             for section in (english, chinese)
         )
-        assert only(ours, theirs) == {}
+        assert only(english_matches, chinese_matches) == {}
 
 
 def test_the_chinese_page_is_in_chinese() -> None:

@@ -45,11 +45,11 @@ def test_processes_count_for_the_test_that_waits_for_them_and_waiting_costs_noth
     (tmp_path / "test_few.py").write_text(TESTS, encoding="utf-8")
     (tmp_path / "conftest.py").write_text(CONFTEST, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:anyio", "-n", workers, "test_few.py"]
-    done = subprocess.run(
+    process = subprocess.run(
         command, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    lines = re.findall(r"^ +([\d.]+) (.*)$", done.stdout, re.MULTILINE)
+    assert process.returncode == 0, process.stdout + process.stderr
+    lines = re.findall(r"^ +([\d.]+) (.*)$", process.stdout, re.MULTILINE)
     files, tests = [{name: float(s) for s, name in half} for half in halves(lines)]
     assert files["test_few.py"] >= 1.0
     assert tests["test_few.py::test_busy"] >= 0.6

@@ -31,23 +31,25 @@ def tool(name: str, part: str = "linters") -> str:
 
 def run(*command: str | Path) -> str:
     """What a command prints, whose exit code must be 0."""
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, f"{command}\n{process.stdout}\n{process.stderr}"
+    return process.stdout
 
 
 def test_the_config_of_compose_is_one(tmp_path: Path) -> None:
     path = tmp_path / "clicks.toml"
     path.write_text(textwrap.dedent(COMPOSE.split("content: |\n")[1]))
-    made = load_config(path)
-    assert (made.source.kind, made.source.topics) == ("kafka", ("events",))
-    assert made.store.url.startswith("postgresql://streammetrics@postgres/")
+    config = load_config(path)
+    assert (config.source.kind, config.source.topics) == ("kafka", ("events",))
+    assert config.store.url.startswith("postgresql://streammetrics@postgres/")
 
 
 def test_the_commands_of_compose_are_ours() -> None:
-    asked = [found.split() for found in re.findall(r"^    command: (.*)$", COMPOSE, re.MULTILINE)]
-    assert [words[0] for words in asked] == ["simulate", "run"]
-    for words in asked:
+    commands = [
+        command.split() for command in re.findall(r"^    command: (.*)$", COMPOSE, re.MULTILINE)
+    ]
+    assert [words[0] for words in commands] == ["simulate", "run"]
+    for words in commands:
         parse(words, {})
 
 
@@ -55,13 +57,13 @@ def test_the_config_and_the_commands_of_the_chart_are_ours(tmp_path: Path) -> No
     path = tmp_path / "clicks.toml"
     path.write_text(textwrap.dedent(VALUES.partition("config: |\n")[2].partition("\n\n")[0]))
     assert load_config(path).server.host == "0.0.0.0"
-    asked = []
+    commands = []
     for name in ("workers", "page"):
         text = (CHART / "templates" / f"{name}.yaml").read_text(encoding="utf-8")
         (words,) = re.findall(r'list ("\w+" (?:\((?:[^()])*\)|"[^"]*"|[.\w]+| )*)', text)
-        asked.append(re.sub(r"\(.*?\)|\.Values\.\w+", "1", words).replace('"', "").split())
-    assert [words[0] for words in asked] == ["run", "serve"]
-    for words in asked:
+        commands.append(re.sub(r"\(.*?\)|\.Values\.\w+", "1", words).replace('"', "").split())
+    assert [words[0] for words in commands] == ["run", "serve"]
+    for words in commands:
         parse(words, {})
 
 
@@ -73,8 +75,8 @@ def test_a_service_of_our_name_sets_no_flag_of_ours() -> None:
 
 def test_every_value_of_the_chart_is_in_its_schema() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))["properties"]
-    named = re.findall(r"^(\w+):", VALUES, re.MULTILINE)
-    assert set(named) == schema.keys() - {"global", "nameOverride"}
+    names = re.findall(r"^(\w+):", VALUES, re.MULTILINE)
+    assert set(names) == schema.keys() - {"global", "nameOverride"}
     for block in ("image", "workers", "page", "service", "ingress", "podMonitor"):
         text = re.split(r"\n(?=\S)", VALUES.partition(f"\n{block}:\n")[2])[0]
         keys = re.findall(r"^  (\w+):", text, re.MULTILINE)
@@ -96,15 +98,17 @@ def test_helm_lints_the_chart_and_kubernetes_would_take_what_it_renders(tmp_path
     rendered = [run(*render, *flags) for flags in ([], ["--set", every])]
     assert [text.count("kind: Deployment\n") for text in rendered] == [2, 2]
     for wrong, hint in (("config=x", "the kubelet's probes"), ("store=x.db", "^postgresql://")):
-        done = subprocess.run(
+        process = subprocess.run(
             [*render, "--set", wrong], check=False, capture_output=True, text=True
         )
-        assert done.returncode != 0 and hint in done.stderr, wrong
+        assert process.returncode != 0 and hint in process.stderr, wrong
     path = tmp_path / "rendered.yaml"
     path.write_text(rendered[1], encoding="utf-8")
-    said = run(tool("kubernetes-validate"), "--strict", path)
-    assert said.count(" passed for resource ") == 5
-    assert said.count("Couldn't find schema") == 1  # the operator of Prometheus defines PodMonitor
+    output = run(tool("kubernetes-validate"), "--strict", path)
+    assert output.count(" passed for resource ") == 5
+    assert (
+        output.count("Couldn't find schema") == 1
+    )  # the operator of Prometheus defines PodMonitor
 
 
 def test_every_workflow_says_that_it_is_not_run_here_and_asks_for_no_more_than_it_needs() -> None:
@@ -120,7 +124,7 @@ def test_every_workflow_says_that_it_is_not_run_here_and_asks_for_no_more_than_i
 def test_every_target_of_make_in_a_workflow_is_one() -> None:
     targets = re.findall(r"^([\w./-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     texts = [path.read_text(encoding="utf-8") for path in WORKFLOWS]
-    used = [one for text in texts for one in re.findall(r"run: make ([\w./-]+)", text)]
+    used = [target for text in texts for target in re.findall(r"run: make ([\w./-]+)", text)]
     assert len(used) > 3
     assert set(used) <= set(targets)
 
@@ -129,9 +133,9 @@ def test_every_action_of_a_workflow_is_pinned_to_a_commit_of_a_named_version() -
     pinned: dict[str, set[str]] = {}
     for path in WORKFLOWS:
         for used in re.findall(r"uses: ([^.].*)$", path.read_text(encoding="utf-8"), re.MULTILINE):
-            found = re.fullmatch(r"([\w/-]+)@([0-9a-f]{40}  # v\d+\.\d+\.\d+)", used)
-            assert found, f"{path.name}: {used}"
-            pinned.setdefault(found[1], set()).add(found[2])
+            match = re.fullmatch(r"([\w/-]+)@([0-9a-f]{40}  # v\d+\.\d+\.\d+)", used)
+            assert match, f"{path.name}: {used}"
+            pinned.setdefault(match[1], set()).add(match[2])
     assert len(pinned) > 5
     assert all(len(commits) == 1 for commits in pinned.values()), pinned
 
@@ -152,9 +156,9 @@ def test_actionlint_accepts_the_workflows() -> None:
     ],
 )
 def test_a_file_for_another_program_is_as_its_schema_says(schema: str, files: str) -> None:
-    found = sorted(ROOT.glob(files))
-    assert found
-    run(tool("check-jsonschema"), "--builtin-schema", f"vendor.{schema}", *found)
+    paths = sorted(ROOT.glob(files))
+    assert paths
+    run(tool("check-jsonschema"), "--builtin-schema", f"vendor.{schema}", *paths)
 
 
 def test_linters_of_yaml_and_of_the_dockerfile_find_nothing() -> None:

@@ -52,16 +52,16 @@ class Run:
 @pytest.fixture
 def known(data: Path) -> set[str]:
     """All that are to be read."""
-    return {one for one in ids(data) if not is_left(one)}
+    return {case_id for case_id in ids(data) if not is_left(case_id)}
 
 
 def test_no_two_cases_have_one_id_and_every_reason_is_of_a_case(data: Path) -> None:
     assert len(list(data.glob("*.expected.json"))) == FILES
-    found = ids(data)
-    assert len(set(found)) == len(found) > 1_200
+    case_ids = ids(data)
+    assert len(set(case_ids)) == len(case_ids) > 1_200
     for pattern in LEFT:
-        assert any(fnmatch(case_id, pattern) for case_id in found), pattern
-    assert sum(map(is_left, found)) == 78
+        assert any(fnmatch(case_id, pattern) for case_id in case_ids), pattern
+    assert sum(map(is_left, case_ids)) == 78
 
 
 def test_a_run_of_all_tests_fails_where_none_reads_a_case(known: set[str]) -> None:
@@ -71,12 +71,12 @@ def test_a_run_of_all_tests_fails_where_none_reads_a_case(known: set[str]) -> No
 
 
 def test_a_run_of_some_tests_and_one_that_failed_say_nothing(known: set[str]) -> None:
-    one = min(readers())
-    some = known - {ONE}
-    assert Run(some, args=[f"{one}::test_this"]).end() == []
-    assert Run(some, without=[one]).end() == []
-    assert Run(some, deselected=[one]).end() == []
-    assert Run(some).end(exitstatus=1) == []
+    reader = min(readers())
+    subset = known - {ONE}
+    assert Run(subset, args=[f"{reader}::test_this"]).end() == []
+    assert Run(subset, without=[reader]).end() == []
+    assert Run(subset, deselected=[reader]).end() == []
+    assert Run(subset).end(exitstatus=1) == []
 
 
 def test_what_any_worker_reads_is_read(known: set[str]) -> None:

@@ -128,7 +128,7 @@ def test_each_line_of_a_stub_exports_a_name(package: str) -> None:
     """A type checker takes `from a import B` in a stub for private."""
     tree = ast.parse(stub(package).read_text(encoding="utf-8"))
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-    told = {
+    homes = {
         name: Home(node.module or "", name if alias.name == "*" else alias.name)
         for node in imports
         for alias in node.names
@@ -136,8 +136,8 @@ def test_each_line_of_a_stub_exports_a_name(package: str) -> None:
     }
     for line in tree.body:
         if isinstance(line, ast.Assign):
-            told[ast.unparse(line.targets[0])] = told.pop(ast.unparse(line.value))
-    assert told == homes_of(package)
+            homes[ast.unparse(line.targets[0])] = homes.pop(ast.unparse(line.value))
+    assert homes == homes_of(package)
 
 
 def test_a_name_of_another_name_is_that_of_the_stub() -> None:
@@ -159,10 +159,10 @@ WITHIN = ("streammetrics.core", "streammetrics.kernels.curves", "streammetrics.k
 @pytest.mark.parametrize("package", WITHIN)
 def test_a_package_that_only_the_library_imports_exports_nothing_else(package: str) -> None:
     imported = {
-        one.name
+        entry.name
         for source in sources_of("streammetrics")
-        for one in source.imports
-        if one.module == package
+        for entry in source.imports
+        if entry.module == package
     }
     assert homes_of(package).keys() <= imported
 
@@ -174,8 +174,13 @@ def test_a_metric_loads_the_modules_of_no_other() -> None:
         "print(*(m for m in sys.modules if m.startswith('streammetrics.')))"
     ).split()
     assert "streammetrics.classification.ratio" in loaded
-    for other in ("classification.exact_auc", "experiments.plan", "ranking.measures", "evaluation"):
-        assert f"streammetrics.{other}" not in loaded
+    for module in (
+        "classification.exact_auc",
+        "experiments.plan",
+        "ranking.measures",
+        "evaluation",
+    ):
+        assert f"streammetrics.{module}" not in loaded
 
 
 def test_the_first_metric_loads_nothing_for_columns_views_or_states_that_it_does_not_have() -> None:
@@ -183,11 +188,11 @@ def test_the_first_metric_loads_nothing_for_columns_views_or_states_that_it_does
         "import sys\nfrom streammetrics import HistogramAUC\nHistogramAUC()\nprint(*sys.modules)"
     ).split()
     assert "streammetrics.kernels.inference.tails" in loaded and "statistics" not in loaded
-    for other in (
+    for module in (
         *("core.expressions", "core.multiset.bag", "present.row_table", "present.value_columns"),
         *("kernels.inference.dirichlet_multinomial", "kernels.inference.quantile_ranks"),
     ):
-        assert f"streammetrics.{other}" not in loaded
+        assert f"streammetrics.{module}" not in loaded
 
 
 def test_a_state_of_a_metric_that_was_not_used_is_read_and_unpickled() -> None:
@@ -203,9 +208,9 @@ def test_a_state_of_a_metric_that_was_not_used_is_read_and_unpickled() -> None:
 
 
 def test_a_schema_of_ours_is_taken_before_its_metric_is_used() -> None:
-    said = fresh(
+    output = fresh(
         "from streammetrics.authoring import Accumulator, Counts, SettingsError\ntry:\n"
         "    class Mine(Accumulator, schema='ratio/2'):\n        rows = Counts()\n"
         "except SettingsError as error:\n    print(error)\n"
     )
-    assert "that of streammetrics.classification.ratio.Ratio" in said
+    assert "that of streammetrics.classification.ratio.Ratio" in output

@@ -62,21 +62,21 @@ def texts() -> list[tuple[str, str]]:
 
 def installs(text: str) -> Iterator[tuple[str, str]]:
     """What each `pip install` of a text installs, and what follows."""
-    for found in re.finditer(r"pip install (?:-\S+ )*('[^']*'|\"[^\"]*\"|[^\s;,`]+)`?(.*)", text):
-        yield found[1].strip("'\""), found[2]
+    for match in re.finditer(r"pip install (?:-\S+ )*('[^']*'|\"[^\"]*\"|[^\s;,`]+)`?(.*)", text):
+        yield match[1].strip("'\""), match[2]
 
 
 def test_what_messages_install_is_installed_from_a_clone() -> None:
     count = 0
     for place, text in texts():
-        for what, then in installs(text):
+        for requirement, rest in installs(text):
             count += 1
-            extras = re.fullmatch(r"\.\[(.*)\]", what)
+            extras = re.fullmatch(r"\.\[(.*)\]", requirement)
             if extras is None:  # a package of an index, by its name
-                assert what in {*NAMES, UNKNOWN} - {"streammetrics"}, (place, what)
+                assert requirement in {*NAMES, UNKNOWN} - {"streammetrics"}, (place, requirement)
                 continue
-            assert set(extras[1].split(",")) <= {*EXTRAS, UNKNOWN}, (place, what)
-            assert then.startswith(WHERE), (place, then)
+            assert set(extras[1].split(",")) <= {*EXTRAS, UNKNOWN}, (place, requirement)
+            assert rest.startswith(WHERE), (place, rest)
     assert count > 12
 
 
@@ -107,48 +107,48 @@ def test_no_file_tells_to_install_our_name_from_an_index() -> None:
     for name in {*listed} - spared:
         path = ROOT / name
         if path.suffix in SUFFIXES and path.is_file():
-            met = FROM_AN_INDEX.search(path.read_text(encoding="utf-8"))
-            assert met is None, (name, met)
+            match = FROM_AN_INDEX.search(path.read_text(encoding="utf-8"))
+            assert match is None, (name, match)
 
 
 def test_the_readme_says_what_each_extra_adds() -> None:
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    said = readme.partition("Each extra adds: ")[2].partition(". ")[0].split("; ")
-    assert said == [f"`{extra}`: {purpose}" for extra, purpose in USERS_EXTRAS.items()]
+    phrases = readme.partition("Each extra adds: ")[2].partition(". ")[0].split("; ")
+    assert phrases == [f"`{extra}`: {purpose}" for extra, purpose in USERS_EXTRAS.items()]
     assert {*USERS_EXTRAS} <= {*EXTRAS}
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_what_pages_install_is_installed_from_a_clone(path: object) -> None:
     text = path.read_text(encoding="utf-8")  # type: ignore[attr-defined]
-    for what, _ in installs(text):
-        assert not what.startswith("streammetrics"), what
-        if extras := re.fullmatch(r"\.\[(.*)\]", what):
-            assert set(extras[1].split(",")) <= {*EXTRAS}, what
+    for requirement, _ in installs(text):
+        assert not requirement.startswith("streammetrics"), requirement
+        if extras := re.fullmatch(r"\.\[(.*)\]", requirement):
+            assert set(extras[1].split(",")) <= {*EXTRAS}, requirement
 
 
 def test_the_commands_and_modules_that_messages_name_are_there() -> None:
     names = {command.name for command in COMMANDS}
-    seen = set()
+    mentions = set()
     for place, text in texts():
         for name in re.findall(r"(?:^|[`:(] ?|\n {2,})streammetrics ([a-z]+)\b(?!/| import)", text):
             if name in ("as", "import", "sets", "that") or text == f"streammetrics {name}":
                 continue  # no command, or the salt of a hash
             assert name in names, (place, name)
-            seen.add(name)
+            mentions.add(name)
         for module in re.findall(r"python -m ([a-z_.]+[a-z])", text):
             assert find_spec(module) is not None, (place, module)
-    assert len(seen) > 3
+    assert len(mentions) > 3
 
 
 def test_the_flags_that_messages_name_are_those_of_a_command() -> None:
     flags = {f"--{flag.name}" for command in COMMANDS for flag in command.flags}
     flags |= {"--help", "--version"}
-    seen = set()
+    mentions = set()
     for place, text in texts():
         if not place.startswith("consumers/"):
             continue
         for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z]\b", text):
             assert flag in flags, (place, flag)
-            seen.add(flag)
-    assert len(seen) > 10
+            mentions.add(flag)
+    assert len(mentions) > 10

@@ -20,16 +20,7 @@ from streammetrics.present.notebook import Shown
 from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import HasIntervals
 from tests import house
-from tests.house import (
-    calls,
-    durations,
-    newcomer,
-    sizes,
-    steps,
-    structure,
-    views,
-    vocabulary,
-)
+from tests.house import calls, durations, newcomer, sizes, steps, structure, views, vocabulary
 from tests.house.__main__ import main
 from tests.house.figure import NOT_MEASURED, Figure
 from tests.house.limits import BUDGETS, MOST, MOST_CALLED
@@ -173,8 +164,8 @@ def test_each_question_for_a_class_counts_outside_of_its_own_file() -> None:
     homes = {"Ratio": {"streammetrics.classification.ratio"}}
     lines = [place.split(":")[1] for place in views.classes_asked_for([source(ASKED)], homes)]
     assert sorted(map(int, lines)) == [7, 8, 9, 11]
-    own = source(ASKED, "streammetrics.classification.ratio")
-    assert views.classes_asked_for([own], homes) == []
+    ratio_file = source(ASKED, "streammetrics.classification.ratio")
+    assert views.classes_asked_for([ratio_file], homes) == []
 
 
 def test_metrics_of_rows_are_those_that_derive_from_accumulator_in_the_packages_of_metrics() -> (
@@ -186,8 +177,8 @@ def test_metrics_of_rows_are_those_that_derive_from_accumulator_in_the_packages_
         source("class Many(Accumulator): ...", "streammetrics.combine.many"),
         source("class Other: ...", "streammetrics.ranking.other"),
     ]
-    found = views.metrics_of_rows(files)
-    assert {*found} == {"Mine", "Theirs"}
+    metrics = views.metrics_of_rows(files)
+    assert {*metrics} == {"Mine", "Theirs"}
 
 
 COMPARED = """
@@ -222,7 +213,7 @@ def test_the_fields_of_a_record_are_its_own_and_those_of_its_bases() -> None:
         "    key: str = state_key(Text(), '', 'counts apart, as a key of the config')\n",
         "streammetrics.one",
     )
-    other = source(
+    subclass = source(
         "from streammetrics.one import Row\n"
         "@dataclass\nclass Longer(Row):\n    c: int\n    d: int = 1\n"
         "class Pair(NamedTuple):\n    e: int\n",
@@ -230,14 +221,14 @@ def test_the_fields_of_a_record_are_its_own_and_those_of_its_bases() -> None:
     )
     # A record of the same name elsewhere is none of the bases.
     decoy = source("@dataclass\nclass Row:\n    p: int\n    q: int\n", "streammetrics.z")
-    assert structure.records([base, other, decoy]) == {
+    assert structure.records([base, subclass, decoy]) == {
         "streammetrics.one.Wide": 2,
         "streammetrics.one.Row": 1,
         "streammetrics.two.Longer": 2,
         "streammetrics.two.Pair": 1,
         "streammetrics.z.Row": 2,
     }
-    assert structure.config_keys([base, other, decoy]) == {"streammetrics.one.Row": 1}
+    assert structure.config_keys([base, subclass, decoy]) == {"streammetrics.one.Row": 1}
     deeper = source("from streammetrics.one import Wide\nclass Deep(Wide):\n    z: int\n", "x.deep")
     assert structure.records([base, deeper])["x.deep.Deep"] == 3
 
@@ -262,10 +253,10 @@ def test_a_chain_of_imports_is_as_long_as_its_files() -> None:
 
 
 def test_a_name_of_two_classes_counts_once_and_also_across_the_halves() -> None:
-    one = source("class A: ...\nclass B: ...\ndef f():\n    class B: ...", "streammetrics.one")
-    two = source("class A: ...\nclass C: ...", "streammetrics_consumers.two")
-    assert [*structure.repeated_class_names([one, two])] == ["A", "B"]
-    assert structure.in_both([one], [two]) == ["A"]
+    first = source("class A: ...\nclass B: ...\ndef f():\n    class B: ...", "streammetrics.one")
+    second = source("class A: ...\nclass C: ...", "streammetrics_consumers.two")
+    assert [*structure.repeated_class_names([first, second])] == ["A", "B"]
+    assert structure.in_both([first], [second]) == ["A"]
 
 
 def test_each_module_that_a_metric_imports_counts_once() -> None:
@@ -300,6 +291,10 @@ def test_the_share_of_names_without_a_noun_is_of_the_assignments_within_function
     assert share == 50.0
     nested = source("def f():\n    def g():\n        one = 1\n        rows = 2\n")
     assert vocabulary.share_without_nouns([nested])[0] == 50.0
+
+
+def test_names_in_tests_and_scripts_have_nouns_too() -> None:
+    none_grew(vocabulary.slow_figures(), {})
 
 
 def test_a_function_that_begins_with_a_preposition_is_found() -> None:
@@ -358,7 +353,7 @@ def test_a_busy_machine_crosses_no_more_functions(monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_garbage_of_before_runs_at_its_end_does_not_count() -> None:
-    def held() -> Iterator[None]:
+    def generator() -> Iterator[None]:
         try:
             yield
         finally:
@@ -366,7 +361,7 @@ def test_what_garbage_of_before_runs_at_its_end_does_not_count() -> None:
 
     gc.disable()  # until `crossed` collects it
     try:
-        cycle = [held()]
+        cycle = [generator()]
         next(cycle[0])
         cycle.append(cycle)  # type: ignore[arg-type]
         del cycle
@@ -391,8 +386,8 @@ def test_the_cost_of_a_value_is_the_time_of_a_table_over_its_values(
 
 
 def test_another_set_of_functions_of_the_buffer_is_another_way_of_a_row() -> None:
-    put, append = "Buffer.put", "_appending.<locals>.append"
-    ways = [{"by slot", put}, {put, append}, {"to one state"}, {put, "Other.append"}]
+    write, append = "Buffer.put", "_appending.<locals>.append"
+    ways = [{"by slot", write}, {write, append}, {"to one state"}, {write, "Other.append"}]
     assert [steps._way(frozenset(way)) for way in ways] == [
         *("keyed", "buffered", "direct", "Buffer.put, Other.append")
     ]
@@ -410,7 +405,7 @@ test\t312.5\t401.0
 def test_durations_are_those_that_ci_noted_and_are_else_not_known(tmp_path: Path) -> None:
     def figures() -> dict[str, float | str]:
         noted = durations.stages(tmp_path / "stages.tsv")
-        return {one.name.partition(",")[0]: one.now for one in durations.figures(noted)}
+        return {figure.name.partition(",")[0]: figure.now for figure in durations.figures(noted)}
 
     assert {*figures().values()} == {NOT_MEASURED}
     (tmp_path / "stages.tsv").write_text(STAGES)
@@ -452,12 +447,12 @@ def test_commands_are_those_of_the_section_and_gates_only_check() -> None:
 @pytest.fixture
 def clone(tmp_path: Path) -> newcomer.Clone:
     """A clone of a repository of one file."""
-    made = object.__new__(newcomer.Clone)
-    made.folder = tmp_path
+    checkout = object.__new__(newcomer.Clone)
+    checkout.folder = tmp_path
     (tmp_path / "a.py").write_text("a = 1\n")
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    made.commit()
-    return made
+    checkout.commit()
+    return checkout
 
 
 def test_each_file_that_an_addition_changes_counts(
@@ -466,8 +461,8 @@ def test_each_file_that_an_addition_changes_counts(
     def added(*commands: str, gates: bool = False) -> set[str]:
         monkeypatch.setattr(newcomer, "commands_of", lambda section: list(commands))
         edit = newcomer.Edit("a.py", "a = ", "a = 1")
-        one = newcomer.Addition("A section", "Mine", {"new/b.py": "b\n"}, [edit])
-        return newcomer.added(clone, one, gates=gates)
+        addition = newcomer.Addition("A section", "Mine", {"new/b.py": "b\n"}, [edit])
+        return newcomer.added(clone, addition, gates=gates)
 
     assert added() == {"a.py", "new/b.py"}
     assert added("echo NAME > NAME.txt", "touch pytest") == {"a.py", "Mine.txt"}
@@ -486,8 +481,8 @@ def test_every_figure_is_measured_and_printed(capsys: pytest.CaptureFixture[str]
     lines = capsys.readouterr().out.splitlines()[1:]
     names = [line[:62].rstrip() for line in lines]
     assert len(set(names)) == len(names) > 35
-    known = [line for line in lines if NOT_MEASURED not in line]
-    assert len(known) >= len(counted()) + len(MOST_CALLED)
+    measured_lines = [line for line in lines if NOT_MEASURED not in line]
+    assert len(measured_lines) >= len(counted()) + len(MOST_CALLED)
 
 
 def test_the_page_of_gauges_names_each_file_of_them() -> None:

@@ -43,16 +43,16 @@ def test_a_table_of_the_page_has_the_columns_and_rows_of_the_command(table: Tabl
     assert [cells(line)[0] for line in rows] == [row.name for row in table.rows]
     for line in rows:
         _, *figures, replicates = cells(line)
-        assert all(FIGURE.fullmatch(one) for one in figures)
+        assert all(FIGURE.fullmatch(figure) for figure in figures)
         assert any(figures)
         assert int(replicates.replace(",", "")) >= 200
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n.endswith("; 50 %") and n not in HEAVY])
 def test_in_equal_arms_as_much_is_found_as_by_each_arm_by_itself(name: str) -> None:
-    (row,) = [one for one in ROWS if cells(one)[0] == name]
-    *_, found, by_itself, _, _ = cells(row)
-    assert float(found) >= float(by_itself) - 0.02
+    (row,) = [line for line in ROWS if cells(line)[0] == name]
+    *_, power, by_itself, _, _ = cells(row)
+    assert float(power) >= float(by_itself) - 0.02
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -82,8 +82,8 @@ def test_the_picture_stands_on_the_page() -> None:
 
 
 def test_the_example_of_the_page_runs() -> None:
-    found = doctest.testfile(str(page.PAGE), module_relative=False)
-    assert found.attempted > 5 and not found.failed
+    result = doctest.testfile(str(page.PAGE), module_relative=False)
+    assert result.attempted > 5 and not result.failed
 
 
 def test_a_table_is_a_mean_of_its_replicates_whatever_their_number_is() -> None:

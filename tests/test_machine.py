@@ -96,5 +96,7 @@ def test_the_command_line_sets_it_before_numpy_is_imported_and_says_so(tmp_path:
     )
     assert run.stdout == "2\nFalse\n"
     version = ".".join(np.__version__.split(".")[:2])
-    said = f"debug: {VARIABLE}='{machine._WIDE[version]}' is set: numpy sorts faster on this proce"
-    assert said in run.stderr
+    message = (
+        f"debug: {VARIABLE}='{machine._WIDE[version]}' is set: numpy sorts faster on this proce"
+    )
+    assert message in run.stderr

@@ -24,7 +24,7 @@ def alone() -> Iterator[Executor]:
 def wrong_moments(name: str) -> list[Held]:
     """The moments at which a state holds more or fewer bytes than it says."""
     empty, feed = CASES[name]
-    return [held for held in moments(name, empty, ROWS, feed) if not held.right]
+    return [moment for moment in moments(name, empty, ROWS, feed) if not moment.right]
 
 
 @pytest.mark.parametrize("name", CASES)

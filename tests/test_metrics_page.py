@@ -48,16 +48,16 @@ def table(head: str) -> list[Mapping[str, str]]:
 def views(metric: type) -> set[str]:
     """What the usual result of a metric has: its public attributes and methods."""
     result, *_ = metrics_page.results_of(metric)
-    known = {*dir(result), *getattr(result, "__dataclass_fields__", ())}
-    return {name for name in known if not name.startswith("_")}
+    names = {*dir(result), *getattr(result, "__dataclass_fields__", ())}
+    return {name for name in names if not name.startswith("_")}
 
 
 def is_count(metric: type, view: str) -> bool:
     """Whether a field or property says that it is a whole number."""
     result, *_ = metrics_page.results_of(metric)
     getter = getattr(getattr(result, view, None), "fget", None)
-    said = [vars(base).get("__annotations__", {}).get(view) for base in result.__mro__]
-    return "int" in (*said, getattr(getter, "__annotations__", {}).get("return"))
+    hints = [vars(base).get("__annotations__", {}).get(view) for base in result.__mro__]
+    return "int" in (*hints, getattr(getter, "__annotations__", {}).get("return"))
 
 
 def spans(cell: str) -> list[str]:
@@ -81,22 +81,22 @@ def test_the_page_is_what_the_docstrings_say() -> None:
 
 
 def test_a_page_that_lost_its_marks_is_not_written() -> None:
-    made = metrics_page
-    for mark in (made.START, END):
+    page = metrics_page
+    for mark in (page.START, END):
         with pytest.raises(SystemExit, match="lost its marks"):
-            made.PART.page(TEXT.replace(mark, ""))
+            page.PART.page(TEXT.replace(mark, ""))
 
 
 def test_every_metric_measure_and_result_is_on_the_page() -> None:
-    made = metrics_page
-    assert set(made.metrics()) == {*metric_types(), "SlidingAUC"}
-    for name, metric in made.metrics().items():
+    page = metrics_page
+    assert set(page.metrics()) == {*metric_types(), "SlidingAUC"}
+    for name, metric in page.metrics().items():
         assert f"\n### {name}\n" in TEXT
-        for result in made.results_of(metric):
+        for result in page.results_of(metric):
             assert f"\n### {result.__name__}\n" in TEXT
-        said = TEXT.partition(f"\n### {name}\n")[2].partition("\n##")[0]
+        section = TEXT.partition(f"\n### {name}\n")[2].partition("\n##")[0]
         for heading in ("State", "Result", "Cost", "Source"):
-            assert f"\n- **{heading}**: " in said or heading not in (metric.__doc__ or ""), name
+            assert f"\n- **{heading}**: " in section or heading not in (metric.__doc__ or ""), name
     for name in MEASURES:
         assert f"\n- `{name}`: " in TEXT
 
@@ -108,10 +108,12 @@ def test_every_call_is_on_the_page_and_every_attribute_of_a_result() -> None:
     for metric in metrics_page.metrics().values():
         shared = {*dir(HasIntervals), *dir(Mapping)}
         for result in metrics_page.results_of(metric):
-            said = TEXT.partition(f"\n### {result.__name__}\n")[2].partition("\n##")[0]
-            named = {span.partition("(")[0] for span in spans(said.partition("\nAttributes: ")[2])}
-            own = {*dir(result), *getattr(result, "__dataclass_fields__", ())} - shared
-            assert {name for name in own if not name.startswith("_")} <= named, result
+            section = TEXT.partition(f"\n### {result.__name__}\n")[2].partition("\n##")[0]
+            names = {
+                span.partition("(")[0] for span in spans(section.partition("\nAttributes: ")[2])
+            }
+            attributes = {*dir(result), *getattr(result, "__dataclass_fields__", ())} - shared
+            assert {name for name in attributes if not name.startswith("_")} <= names, result
 
 
 def test_what_stands_under_a_heading_is_told_from_what_stands_before_it() -> None:
@@ -129,9 +131,9 @@ def test_what_stands_under_a_heading_is_told_from_what_stands_before_it() -> Non
         >>> 1
         """
 
-    intro, found = metrics_page.sections(Metric)
+    intro, sections = metrics_page.sections(Metric)
     assert intro == [r"Counts \*rows\*.", "More about `a*b`."]
-    assert found == {"Settings": "one: a second line.", "State": r"Of 2\*\*3 bytes."}
+    assert sections == {"Settings": "one: a second line.", "State": r"Of 2\*\*3 bytes."}
 
 
 def test_every_name_that_the_page_gives_for_a_known_one_is_there() -> None:
@@ -146,17 +148,17 @@ def test_every_name_that_the_page_gives_for_a_known_one_is_there() -> None:
 
 
 def test_every_figure_is_to_be_found_by_a_usual_name() -> None:
-    named = {span for row in table(USUAL) for span in spans(row["here"])}
+    usual_names = {span for row in table(USUAL) for span in spans(row["here"])}
     for name, metric in metrics_page.metrics().items():
         counts = {view for view in views(metric) if is_count(metric, view)}
         figures = {view for view in views(metric) - counts if not re.match(NO_FIGURES, view)}
-        assert {view for view in figures if f"{name}.{view}" not in named} == set(), name
+        assert {view for view in figures if f"{name}.{view}" not in usual_names} == set(), name
 
 
 def test_every_metric_and_measure_is_to_be_found_by_a_usual_name() -> None:
-    named = {span.partition(".")[0] for row in table(USUAL) for span in spans(row["here"])}
+    usual_names = {span.partition(".")[0] for row in table(USUAL) for span in spans(row["here"])}
     in_prose = {"RankingMetrics", "GroupedScores"}
-    assert {*metric_types(), "SlidingAUC", "recalibrated"} - named == in_prose
+    assert {*metric_types(), "SlidingAUC", "recalibrated"} - usual_names == in_prose
     assert {span for row in table(OF_LISTS) for span in spans(row["here"])} == set(MEASURES)
 
 
@@ -174,13 +176,13 @@ def test_the_names_of_peers_that_are_installed_are_theirs() -> None:
 def test_every_metric_of_scikit_learn_is_to_be_found_or_is_of_another_kind() -> None:
     import sklearn.metrics
 
-    named = {
+    peer_names = {
         span for row in (*table(USUAL), *table(OF_LISTS)) for span in spans(row["scikit-learn"])
     }
     functions = {name for name in sklearn.metrics.__all__ if not name[0].isupper()}
     left = {name for name in functions if any(re.search(kind, name) for kind in OTHER_KINDS)}
-    assert functions - named - left == set()
-    assert named & left == set()
+    assert functions - peer_names - left == set()
+    assert peer_names & left == set()
 
 
 def test_every_section_says_where_tools_differ() -> None:
@@ -189,14 +191,14 @@ def test_every_section_says_where_tools_differ() -> None:
         rows = text.partition("| tool | where it differs |\n|---|---|\n")[2].split("\n\n")[0]
         tools = [line.split("|")[1].strip() for line in rows.splitlines()]
         for tool in ("scikit-learn", "torchmetrics", "torcheval", "TFMA", "Spark", "river"):
-            assert any(tool in named for named in tools), (section, tool)
+            assert any(tool in cell for cell in tools), (section, tool)
 
 
 def test_a_metric_is_found_by_a_usual_name_in_one_search() -> None:
-    known = [row[head] for head in (USUAL, OF_LISTS) for row in table(head)]
+    cells = [row[head] for head in (USUAL, OF_LISTS) for row in table(head)]
     for name in (
         *("log loss", "cross entropy", "hit rate", "recall@k", "success@k", "AUROC", "c-statistic"),
         *("quadratic weighted kappa", "DET", "PR AUC", "lift", "GAUC", "classification report"),
         *("sensitivity", "phi", "IoU", "nDCG", "MAP", "CTR", "ECE", "catalog coverage", "RMSE"),
     ):
-        assert any(name in names for names in known), name
+        assert any(name in names for names in cells), name

@@ -23,21 +23,23 @@ def script() -> ModuleType:
     """The script that writes the lists."""
     spec = importlib.util.spec_from_file_location("new", ROOT / "docs" / "new_metrics.py")
     assert spec is not None and spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_every_public_metric_of_the_two_packages_is_found_in_its_file() -> None:
-    made = script()
-    found = {
+    module = script()
+    names = {
         name
-        for package in made.PACKAGES
+        for package in module.PACKAGES
         for path in (ROOT / "streammetrics" / package).glob("*.py")
-        for name in made.declared(path.read_text(encoding="utf-8"))
+        for name in module.declared(path.read_text(encoding="utf-8"))
     }
-    of = tuple(f"streammetrics.{package}" for package in made.PACKAGES)
-    assert found == {n for n, kind in metric_types().items() if kind.__module__.startswith(of)}
+    packages = tuple(f"streammetrics.{package}" for package in module.PACKAGES)
+    assert names == {
+        n for n, kind in metric_types().items() if kind.__module__.startswith(packages)
+    }
 
 
 NEW_METRIC = '''"""FirstShare: a metric that a newcomer adds."""
@@ -68,13 +70,13 @@ def test_a_new_metric_is_imported_when_it_is_first_used(
     package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a copy of the library, since the script writes; an eager import would load numpy too."""
-    made = script()
+    module = script()
     copy = tmp_path / "streammetrics"
     shutil.copytree(ROOT / "streammetrics", copy, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (copy / package / "first_share.py").write_text(NEW_METRIC, encoding="utf-8")
-    monkeypatch.setattr(made, "ROOT", tmp_path)
-    made.write_exports()
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    module.write_exports()
 
     changed = {
         path.relative_to(copy).as_posix()
@@ -101,28 +103,30 @@ def test_a_new_metric_is_imported_when_it_is_first_used(
     assert printed.split() == ["False", "True", "True", "True"]
 
     before = {path: path.read_bytes() for path in copy.rglob("__init__.pyi")}
-    made.write_exports()
+    module.write_exports()
     assert {path: path.read_bytes() for path in before} == before
 
 
 def test_a_page_without_a_metric_gets_the_rows_that_a_hand_wrote() -> None:
-    made, metrics = script(), {"Ratio": Ratio}
-    page = made.METRICS.read_text(encoding="utf-8")
+    module, metrics = script(), {"Ratio": Ratio}
+    page = module.METRICS.read_text(encoding="utf-8")
     rows = [line for line in page.splitlines(keepends=True) if "| `Ratio." in line]
     without = page.replace("".join(rows), "")
     assert len(rows) == 1 and without != page
-    assert "| ratio | `Ratio.ratio` | | | | | |\n" in made.usual_names(without, metrics)
-    assert made.usual_names(page, metrics) == page
+    assert "| ratio | `Ratio.ratio` | | | | | |\n" in module.usual_names(without, metrics)
+    assert module.usual_names(page, metrics) == page
 
 
 def test_a_page_without_a_measure_gets_the_rows_that_a_hand_wrote() -> None:
-    made, measures = script(), {"StRecall": MEASURES["StRecall"]}
-    page = made.METRICS.read_text(encoding="utf-8")
-    assert made.measure_lines(page, MEASURES) == page
+    module, measures = script(), {"StRecall": MEASURES["StRecall"]}
+    page = module.METRICS.read_text(encoding="utf-8")
+    assert module.measure_lines(page, MEASURES) == page
     lines = page.splitlines(keepends=True)
     rows = [line for line in lines if re.match(r"\| .*`StRecall(@k)?` \|", line)]
     assert len(rows) == 2
     without = "".join(line for line in lines if line not in rows)
-    again = made.measure_lines(without, measures)
-    assert "| StRecall | `StRecall` | | | | | | |\n\n" in again
-    assert "| `StRecall@k` | Subtopic recall: the share of subtopics that one of the first" in again
+    new_page = module.measure_lines(without, measures)
+    assert "| StRecall | `StRecall` | | | | | | |\n\n" in new_page
+    assert (
+        "| `StRecall@k` | Subtopic recall: the share of subtopics that one of the first" in new_page
+    )

@@ -19,15 +19,15 @@ each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
 
 def shown(cells: list[Any]) -> list[tuple[str, str]]:
     """The outputs of all cells: their kinds, with what is printed; a picture is only there."""
-    found = []
+    outputs = []
     for cell in cells:
         for output in cell.get("outputs", []):
             data = output.get("data", {output["output_type"]: output.get("text", "")})
-            found += [
-                (kind, "" if kind == "image/png" else "".join(said))
-                for kind, said in sorted(data.items())
+            outputs += [
+                (kind, "" if kind == "image/png" else "".join(content))
+                for kind, content in sorted(data.items())
             ]
-    return found
+    return outputs
 
 
 @pytest.mark.docs
@@ -54,14 +54,16 @@ def test_a_notebook_names_no_folder_of_the_machine_where_it_ran(path: Path) -> N
 
 @each_notebook
 def test_a_notebook_is_a_page_of_the_site_with_its_pictures(path: Path) -> None:
-    made = notebook_page(path)
-    page = str(made.pop(f"examples/{path.stem}.md"))
+    files = notebook_page(path)
+    page = str(files.pop(f"examples/{path.stem}.md"))
     assert page.startswith("# ")
     pictures = re.findall(r"!\[[^\]]+\]\(([^)]+\.png)\)", page)
     assert len(pictures) >= 1
-    assert made.keys() == {f"examples/{name}" for name in (path.name, *pictures)}
+    assert files.keys() == {f"examples/{name}" for name in (path.name, *pictures)}
     pages = [target.partition("#")[0] for target in re.findall(r"\]\(([^)]+\.md[^)]*)\)", page)]
     assert len(pages) >= 3
-    others = {f"{name}.md" for name in NAMES}
-    absent = [one for one in pages if not (ROOT / "docs" / one.removeprefix("../")).exists()]
-    assert set(absent) <= others
+    page_names = {f"{name}.md" for name in NAMES}
+    absent = [
+        target for target in pages if not (ROOT / "docs" / target.removeprefix("../")).exists()
+    ]
+    assert set(absent) <= page_names

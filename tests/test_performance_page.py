@@ -17,7 +17,7 @@ from benchmarks.questions import QUESTIONS, others
 from benchmarks.quietest import quietest
 
 KEPT = json.loads(page.FIGURES.read_text(encoding="utf-8"))
-ANSWERS = {one["key"]: Answer.of_json(one) for one in KEPT["answers"]}
+ANSWERS = {answer["key"]: Answer.of_json(answer) for answer in KEPT["answers"]}
 # Figures may have been measured before some of the questions were there.
 WHOLE = list(ANSWERS) == list(QUESTIONS)
 
@@ -62,9 +62,9 @@ def test_the_page_on_outgrowing_says_what_its_table_of_workers_shows() -> None:
     assert len(runs) == 6
     assert len({(run["events"], run["states"]) for run in runs.values()}) == 1
     for partitions in (4, 16):
-        one, two, four = (runs[workers, partitions] for workers in (1, 2, 4))
-        assert one["workers_s"] < two["workers_s"] < four["workers_s"]
-        added = (four["commits"] - one["commits"]) / 3
+        single_worker, two, four = (runs[workers, partitions] for workers in (1, 2, 4))
+        assert single_worker["workers_s"] < two["workers_s"] < four["workers_s"]
+        added = (four["commits"] - single_worker["commits"]) / 3
         assert added == pytest.approx(four["log_s"], rel=0.25)
     assert runs[1, 16]["workers_s"] / runs[1, 4]["workers_s"] == pytest.approx(2, rel=0.1)
     for run in runs.values():
@@ -77,15 +77,15 @@ def _section(text: str, anchor: str) -> str:
     """A section of a page, with those below it."""
     parts = re.split(r"^(#+) (.*)$", text, flags=re.MULTILINE)
     depths, names, texts = parts[1::3], parts[2::3], parts[3::3]
-    slugs = [re.sub(r"[^a-z -]", "", one.lower()).replace(" ", "-") for one in names]
+    slugs = [re.sub(r"[^a-z -]", "", name.lower()).replace(" ", "-") for name in names]
     first = slugs.index(anchor)
     deeper = [i for i, depth in enumerate(depths) if i > first and len(depth) <= len(depths[first])]
     return "".join(texts[first : deeper[0] if deeper else None])
 
 
 def test_the_readme_says_which_processor_features_were_off() -> None:
-    found = re.findall(rf'{bench_sorting.VARIABLE}="[^"]*"', KEPT["versions"])
-    [setting] = found or [f"no {bench_sorting.VARIABLE}"]
+    settings = re.findall(rf'{bench_sorting.VARIABLE}="[^"]*"', KEPT["versions"])
+    [setting] = settings or [f"no {bench_sorting.VARIABLE}"]
     assert setting in (page.ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -118,9 +118,9 @@ def test_each_target_is_of_a_line_that_was_measured() -> None:
             assert KEPT["quick"] or not WHOLE, target  # a quick run leaves out the largest
             assert f"{target.key}: {target.line} | not measured" in page.tables()["targets"]
             continue
-        ours = targets.named(answer, target.line)
+        timing = targets.named(answer, target.line)
         assert target.limit(answer) > 0
-        measured = {t.peer for t in answer.timings if t.peer and t.task == ours.task}
+        measured = {t.peer for t in answer.timings if t.peer and t.task == timing.task}
         assert set(target.ahead) <= measured
 
 
@@ -150,17 +150,17 @@ def test_a_figure_is_read_of_points_and_marked_where_it_is_missed() -> None:
 def test_a_target_that_has_a_ratio_to_a_limit_is_judged_by_it(
     key: str, line: str, ns: float, limit: float, missed: bool
 ) -> None:
-    one, other = Timing(line, ns, ns, ns), Timing("the other limit", 1, 1, 1)
-    limits = {"sort": other, "read": other}
+    timing, limit_timing = Timing(line, ns, ns, ns), Timing("the other limit", 1, 1, 1)
+    limits = {"sort": limit_timing, "read": limit_timing}
     limits["read" if key == "histogram-auc" else "sort"] = Timing("", limit, limit, limit)
-    answer = dataclasses.replace(answered(one), **limits)
+    answer = dataclasses.replace(answered(timing), **limits)
     cells = _measured(targets.table({key: answer}, [key])).split("|")
     assert [("✗" in cell) for cell in cells[3:6]] == [False, False, missed]
 
 
 def test_a_target_that_has_none_is_judged_by_nanoseconds() -> None:
-    one = Timing("HistogramAUC, 4,096 buckets", 4_301, 4_301, 4_301)
-    cells = _measured(targets.table({"merging": answered(one)}, ["merging"])).split("|")
+    timing = Timing("HistogramAUC, 4,096 buckets", 4_301, 4_301, 4_301)
+    cells = _measured(targets.table({"merging": answered(timing)}, ["merging"])).split("|")
     assert [("✗" in cell) for cell in cells[3:6]] == [True, False, False]
 
 
@@ -179,7 +179,7 @@ def test_of_several_runs_the_answers_stand_that_were_least_disturbed() -> None:
         return {"versions": versions, "quick": False, "answers": answers}
 
     best = quietest([run(confusion=4, ranking=5), run(ranking=3, confusion=6), run(ranking=4)])
-    assert [(one["key"], one["sort"]["median"]) for one in best["answers"]] == [
+    assert [(answer["key"], answer["sort"]["median"]) for answer in best["answers"]] == [
         ("ranking", 3),
         ("confusion", 4),
     ]
@@ -188,16 +188,16 @@ def test_of_several_runs_the_answers_stand_that_were_least_disturbed() -> None:
 
 
 def test_the_best_peer_is_the_fastest_one_at_the_same_task() -> None:
-    ours = Timing("ours", 2, 1, 3, task="all")
+    timing = Timing("ours", 2, 1, 3, task="all")
     answer = answered(
-        ours,
+        timing,
         Timing("fast", 6, 6, 6, task="all", peer="fast"),
         Timing("slow", 60, 60, 60, repeats=1, task="all", peer="slow"),
         Timing("else", 1, 1, 1, task="another", peer="else"),
     )
-    best = answer.best_peer(ours)
+    best = answer.best_peer(timing)
     assert best is not None and best.peer == "fast"
-    assert answer.cells(ours)[6] == "3.00 (fast)"
+    assert answer.cells(timing)[6] == "3.00 (fast)"
     assert answer.cells(answer.timings[2])[0] == "slow, once"
     assert answer.best_peer(Timing("no task", 1, 1, 1)) is None
     assert answer.markdown().splitlines()[2].startswith("| read limit |")

@@ -47,16 +47,16 @@ def files() -> Iterator[Path]:
 
 def private(text: str) -> list[str]:
     """Traces of one machine."""
-    return [found.group(0).strip() for found in PRIVATE.finditer("\n" + text)]
+    return [match.group(0).strip() for match in PRIVATE.finditer("\n" + text)]
 
 
 def test_no_file_names_a_path_of_a_machine_or_a_package_index() -> None:
-    met = {}
+    leaks_by_path = {}
     for path in files():
-        found = private(path.read_bytes().decode("utf-8", errors="ignore"))
-        if found:
-            met[str(path.relative_to(ROOT))] = found
-    assert met == {}
+        leaks = private(path.read_bytes().decode("utf-8", errors="ignore"))
+        if leaks:
+            leaks_by_path[str(path.relative_to(ROOT))] = leaks
+    assert leaks_by_path == {}
     assert all(map(private, ["cd /home/ann", 'open("/root/x")', "pip --index-url x"]))
     for host in ("https://pypi.org/p", "files.pythonhosted.org", "ghcr.io/a", "proxy.golang.org"):
         assert private(f"see {host}"), host
@@ -78,13 +78,13 @@ def test_the_top_level_holds_what_the_plan_says_and_nothing_else() -> None:
 def uncommented(text: str) -> list[str]:
     """Dependencies that have no comment line, or more than one, right above them."""
     lines = [line.strip() for line in text.splitlines()]
-    found = []
+    dependencies = []
     for before, above, line in zip(["", "", *lines], ["", *lines], lines, strict=False):
         if re.fullmatch(r'"[^"]+",', line) and (
             not above.startswith("#") or before.startswith("#")
         ):
-            found.append(line)
-    return found
+            dependencies.append(line)
+    return dependencies
 
 
 def test_every_dependency_says_in_one_comment_line_why_it_is_there() -> None:
@@ -106,8 +106,8 @@ def test_make_help_lists_every_target_and_each_does_something() -> None:
     assert listed == phony.group(1).split()
     for target in listed:
         body = text.partition(f"\n{target}:")[2].split("\n")
-        made = re.search(r" \.(venv|cache)/", body[0])
-        assert body[1].startswith("\t") or made, f"{target} does nothing"
+        match = re.search(r" \.(venv|cache)/", body[0])
+        assert body[1].startswith("\t") or match, f"{target} does nothing"
 
 
 def test_the_version_has_an_entry_in_the_changelog_with_its_state_format() -> None:
@@ -133,10 +133,10 @@ def test_a_package_of_the_user_called_consumers_does_not_break_the_command_line(
     (tmp_path / "consumers").mkdir()
     (tmp_path / "consumers" / "__init__.py").write_text("raise RuntimeError('not meant')", "utf-8")
     command = [sys.executable, "-m", "streammetrics", "--version"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0
-    assert done.stdout == f"streammetrics {program_version()}\n"
-    assert done.stderr == ""
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert process.returncode == 0
+    assert process.stdout == f"streammetrics {program_version()}\n"
+    assert process.stderr == ""
 
 
 def test_the_module_without_a_command_says_what_is_installed_and_what_each_extra_lacks(
@@ -159,17 +159,17 @@ def test_the_module_without_a_command_says_what_is_installed_and_what_each_extra
     assert {name for name, _ in extras} < project["optional-dependencies"].keys()
     assert ["postgres", "no"] in extras
     assert ["serve", "yes"] in extras
-    at = lines.index(f"{'':<18}missing psycopg")
-    assert lines[at + 1].strip() == "pip install '.[postgres]' in a clone of streammetrics"
+    index = lines.index(f"{'':<18}missing psycopg")
+    assert lines[index + 1].strip() == "pip install '.[postgres]' in a clone of streammetrics"
     assert max(map(len, lines)) <= 100
 
 
 def test_each_file_that_runs_pages_is_named_by_make_test_docs_and_ci_runs_it() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    named = re.findall(r"tests/\S+", makefile.partition("\ntest-docs:")[2].partition("\n\n")[0])
-    files = {path for name in named for path in (ROOT / name, *(ROOT / name).glob("test_*.py"))}
+    names = re.findall(r"tests/\S+", makefile.partition("\ntest-docs:")[2].partition("\n\n")[0])
+    files = {path for name in names for path in (ROOT / name, *(ROOT / name).glob("test_*.py"))}
     paths = [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
-    assert {one for one in paths if "pytest.mark.docs" in one.read_text("utf-8")} <= files
+    assert {path for path in paths if "pytest.mark.docs" in path.read_text("utf-8")} <= files
     for script in (".ci/run", ".github/workflows/tests.yml"):
         assert "make test-docs\n" in (ROOT / script).read_text(encoding="utf-8"), script
 
@@ -188,14 +188,14 @@ def test_a_stage_of_ci_notes_its_seconds_and_a_failed_one_ends_it(tmp_path: Path
     script += (
         f"timed work {work}\n{work} &\ntimed wait sleep 1\ntimed bad false\ntimed never true\n"
     )
-    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 1 and done.stderr == "said\nsaid\n"
+    process = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert process.returncode == 1 and process.stderr == "said\nsaid\n"
     lines = (tmp_path / "stages.tsv").read_text(encoding="utf-8").splitlines()
     (work_row, wait_row) = [line.split("\t") for line in lines]
     assert (work_row[0], wait_row[0]) == ("work", "wait")
     assert float(work_row[2]) > 0 and float(wait_row[1]) >= 1
     assert float(wait_row[2]) < float(work_row[2]), "what ends beside a stage counts for it"
-    assert f"== work took {work_row[1]} s, and {work_row[2]} s of the processor" in done.stdout
+    assert f"== work took {work_row[1]} s, and {work_row[2]} s of the processor" in process.stdout
 
 
 def test_the_version_of_a_program_has_the_commit_of_its_clone(tmp_path: Path) -> None:
@@ -218,11 +218,11 @@ def test_the_version_of_a_program_has_the_commit_of_its_clone(tmp_path: Path) ->
     # A second worktree has a file that names its folder, which shares the branches.
     second = tmp_path / "second"
     (second / "consumers" / "streammetrics_consumers").mkdir(parents=True)
-    mine = git / "worktrees" / "second"
-    mine.mkdir(parents=True)
-    (second / ".git").write_text(f"gitdir: {mine}\n", encoding="utf-8")
-    (mine / "commondir").write_text("../..\n", encoding="utf-8")
-    (mine / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    git_folder = git / "worktrees" / "second"
+    git_folder.mkdir(parents=True)
+    (second / ".git").write_text(f"gitdir: {git_folder}\n", encoding="utf-8")
+    (git_folder / "commondir").write_text("../..\n", encoding="utf-8")
+    (git_folder / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
     assert clone_commit(second) == "b" * 40
     (second / "consumers" / "streammetrics_consumers").rmdir()  # the repository of another project
     assert clone_commit(second) is None
@@ -230,7 +230,7 @@ def test_the_version_of_a_program_has_the_commit_of_its_clone(tmp_path: Path) ->
 
 def test_an_import_looks_for_no_commit() -> None:
     script = "import sys, streammetrics; print('streammetrics_consumers' in sys.modules)"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert done.stdout == "False\n"
+    assert process.stdout == "False\n"

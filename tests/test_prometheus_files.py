@@ -100,26 +100,26 @@ class Prometheus:
         """The `data` that its API answers."""
         answer = httpx.get(f"{self.url}/api/v1/{path}", params=parameters, timeout=LIMIT_S)
         assert answer.is_success, f"{parameters}: {answer.text}"
-        found: dict[str, Any] = answer.json()["data"]
-        return found
+        content: dict[str, Any] = answer.json()["data"]
+        return content
 
     def query(self, expression: str) -> list[tuple[dict[str, str], float]]:
         """Labels and value of every series of an expression now."""
-        found = self.get("query", query=expression)["result"]
-        return [(one["metric"], float(one["value"][1])) for one in found]
+        samples = self.get("query", query=expression)["result"]
+        return [(sample["metric"], float(sample["value"][1])) for sample in samples]
 
     def wait_for(self, expression: str) -> list[tuple[dict[str, str], float]]:
         """The series of an expression, once there are some."""
-        found: list[tuple[dict[str, str], float]] = []
+        samples: list[tuple[dict[str, str], float]] = []
 
         def has_some() -> bool:
             assert self._process.poll() is None, self.log.read_text()
             with contextlib.suppress(AssertionError, httpx.TransportError):  # it has not started
-                found[:] = self.query(expression)
-            return bool(found)
+                samples[:] = self.query(expression)
+            return bool(samples)
 
         patience.until(has_some, lambda: f"{expression}: {self.log.read_text()}")
-        return found
+        return samples
 
 
 @pytest.fixture(scope="module")
@@ -131,15 +131,15 @@ def programs() -> None:
 
 
 def promtool(*words: str | Path, text: bytes = b"") -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         ["promtool", *map(str, words)],
         input=text,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    said = done.stdout.decode()
-    assert done.returncode == 0, said
-    return said
+    output = process.stdout.decode()
+    assert process.returncode == 0, output
+    return output
 
 
 def scrape(store: Path) -> bytes:
@@ -152,22 +152,24 @@ def test_every_series_that_they_name_is_one_that_we_write(tmp_path: Path) -> Non
     text = scrape(experiment_run.run(experiment_run.write(tmp_path))).decode()
     text += scrape(meeting_run.make(tmp_path / "meeting")).decode()
     text += scrape(interacting_run.make(tmp_path / "interacting")).decode()
-    text += "".join(f"# TYPE {one.name} gauge\n" for one in join_gauges(NO_JOIN))
-    known = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
-    known |= {f"{name}{end}" for name in known for end in ("_bucket", "_count", "_sum")}
-    named = set(SERIES.findall(" ".join(expressions()) + RULES.read_text(encoding="utf-8")))
-    assert named <= known
+    text += "".join(f"# TYPE {gauge.name} gauge\n" for gauge in join_gauges(NO_JOIN))
+    series_names = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
+    series_names |= {
+        f"{name}{end}" for name in series_names for end in ("_bucket", "_count", "_sum")
+    }
+    mentions = set(SERIES.findall(" ".join(expressions()) + RULES.read_text(encoding="utf-8")))
+    assert mentions <= series_names
     # Results, effects and what every alert is about are on the dashboard.
-    assert {"streammetrics_result", "streammetrics_effect_lower"} <= named
+    assert {"streammetrics_result", "streammetrics_effect_lower"} <= mentions
 
 
 def test_the_panels_of_the_dashboard_lie_beside_each_other() -> None:
     taken: set[tuple[int, int]] = set()
     for panel in DASHBOARD["panels"]:
-        at = panel["gridPos"]
-        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"])
-                 for y in range(at["y"], at["y"] + at["h"])}  # fmt: skip
-        assert not cells & taken and at["x"] + at["w"] <= 24
+        grid = panel["gridPos"]
+        cells = {(x, y) for x in range(grid["x"], grid["x"] + grid["w"])
+                 for y in range(grid["y"], grid["y"] + grid["h"])}  # fmt: skip
+        assert not cells & taken and grid["x"] + grid["w"] <= 24
         taken |= cells
     ids = [panel["id"] for panel in DASHBOARD["panels"]]
     assert len(set(ids)) == len(ids)
@@ -209,8 +211,8 @@ def test_the_rules_are_valid() -> None:
 def test_a_scrape_is_valid_and_without_complaint(tmp_path: Path) -> None:
     store = experiment_run.run(experiment_run.write(tmp_path))
     assert promtool("check", "metrics", text=scrape(store)) == ""
-    met = meeting_run.make(tmp_path / "meeting")
-    assert promtool("check", "metrics", text=scrape(met)) == ""
+    meeting = meeting_run.make(tmp_path / "meeting")
+    assert promtool("check", "metrics", text=scrape(meeting)) == ""
 
 
 @pytest.mark.usefixtures("programs")
@@ -259,6 +261,6 @@ def test_the_panels_of_experiments_are_of_those_that_are_chosen(tmp_path: Path) 
                 if any(name in expression for name in ('"broken"', "e_value")):
                     continue
                 labels = [labels for labels, _ in server.wait_for(expression)]
-                assert {one.get("experiment", "ranker") for one in labels} == {"ranker"}
+                assert {label_set.get("experiment", "ranker") for label_set in labels} == {"ranker"}
             everything = server.query("count by (action) (streammetrics_recommendation == 1)")
             assert sum(value for _, value in everything) == 3

@@ -51,12 +51,15 @@ def test_every_public_name_has_a_page_and_only_one() -> None:
         for home in page.own.values():
             entries.setdefault(f"{home.module}.{home.name}", []).append(page.path)
     assert {name: paths for name, paths in entries.items() if len(paths) > 1} == {}
-    told = {name for page in pages() for name in page.own} | {*metrics_page.metrics(), *MEASURES}
+    page_names = {name for page in pages() for name in page.own} | {
+        *metrics_page.metrics(),
+        *MEASURES,
+    }
     results = {
         kind.__name__ for metric in metrics_page.metrics().values()
         for kind in metrics_page.results_of(metric) if inspect.isclass(kind)
     }  # fmt: skip
-    assert {name for _, name in names_of_stubs()} - told - results == set()
+    assert {name for _, name in names_of_stubs()} - page_names - results == set()
     for module in TITLES:
         page = BY_MODULE[module]
         assert {*page.own, *page.elsewhere} == {*homes_of(module)}

@@ -44,13 +44,15 @@ def package(
     (source / "good.py").write_text(good, encoding="utf-8")
     (source / "taken.py").write_text(GOOD.replace("entry-points-seen/1", "ratio/2"), "utf-8")
     (source / "broken.py").write_text("import no_such_module_at_all", encoding="utf-8")
-    said = tmp_path / f"{name}-1.dist-info"
-    said.mkdir()
-    (said / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n", "utf-8")
+    metadata = tmp_path / f"{name}-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n", "utf-8"
+    )
     points = f"[{entry_points.METRICS}]\nBroken = {name}.broken:X\nSeen = {name}.good:Seen\n"
     points += f"Ratio = {name}.broken:Ratio\n[{entry_points.MEASURES}]\nX = {name}.broken:X\n"
     points += "Taken = streammetrics:NDCG\n"
-    (said / "entry_points.txt").write_text(points, encoding="utf-8")
+    (metadata / "entry_points.txt").write_text(points, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     for cached in (entry_points.entry_points_of, entry_points.load_all):
         cached.cache_clear()
@@ -96,8 +98,8 @@ def test_bytes_find_an_installed_metric_beside_a_broken_one_and_import_nothing_e
     assert f"{package}.taken" not in sys.modules
     empty = Writer()
     CountsColumn((1,), 1).encode(empty)
-    known = frame(STATE_MAGIC, f'["{package}-seen/1",{{}}]'.encode(), empty.bytes_())
-    assert type(load(known)) is sys.modules[f"{package}.good"].Seen
+    state_bytes = frame(STATE_MAGIC, f'["{package}-seen/1",{{}}]'.encode(), empty.bytes_())
+    assert type(load(state_bytes)) is sys.modules[f"{package}.good"].Seen
 
 
 def test_a_text_names_no_measure_that_is_not_registered(package: str) -> None:
@@ -105,23 +107,23 @@ def test_a_text_names_no_measure_that_is_not_registered(package: str) -> None:
         SettingsError, match=rf"got 'X'; .*X = {package}.broken:X.*got NDCG; choose"
     ):
         parse_measure("X@3")
-    for measure, said in (
+    for measure, message in (
         (MEASURES["NDCG"], "and is none of NDCG, DCG"),
         (MEASURES["NDCG"] @ 3, "register the measure without `@`"),
         ("NDCG", "expected a measure without a cut"),
     ):
-        with pytest.raises(SettingsError, match=re.escape(said)):
+        with pytest.raises(SettingsError, match=re.escape(message)):
             register_measure(measure)  # type: ignore[arg-type]
 
 
 def test_a_registered_name_stays_that_of_its_class() -> None:
-    mine, other = (type(n, (type(MEASURES["HR"]),), {"name": "Mine"})() for n in ("_A", "_B"))
-    assert isinstance(mine, Measure)
+    measure, rival = (type(n, (type(MEASURES["HR"]),), {"name": "Mine"})() for n in ("_A", "_B"))
+    assert isinstance(measure, Measure)
     for _ in range(2):
-        register_measure(mine)
-    assert parse_measure("Mine(rel=2)@3") == mine(rel=2) @ 3
+        register_measure(measure)
+    assert parse_measure("Mine(rel=2)@3") == measure(rel=2) @ 3
     with pytest.raises(SettingsError, match=r"expected the registered Mine, .*\._A, got"):
-        register_measure(other)
+        register_measure(rival)
 
 
 def test_authoring_has_all_of_the_core_that_simple_metrics_of_ours_import() -> None:
@@ -131,25 +133,25 @@ def test_authoring_has_all_of_the_core_that_simple_metrics_of_ours_import() -> N
             if isinstance(node, ast.ImportFrom) and str(node.module).startswith(
                 "streammetrics.core"
             ):
-                assert {one.name for one in node.names} <= set(authoring.__all__), node.module
+                assert {alias.name for alias in node.names} <= set(authoring.__all__), node.module
 
 
 def test_authoring_is_imported_without_hypothesis_and_without_looking_for_packages() -> None:
-    said = "import sys, streammetrics.authoring; print(*sys.modules)"
+    script = "import sys, streammetrics.authoring; print(*sys.modules)"
     loaded = subprocess.run(
-        [sys.executable, "-c", said], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert not {"hypothesis", "importlib.metadata"} & set(loaded.stdout.split())
 
 
 def test_a_first_metric_imports_nothing_that_only_figures_files_or_errors_need() -> None:
-    said = (
+    script = (
         "import sys, numpy; before = set(sys.modules)\n"
         "import streammetrics; streammetrics.HistogramAUC()\n"
         "print(*(set(sys.modules) - before))"
     )
     loaded = subprocess.run(
-        [sys.executable, "-c", said], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     rare = {"streammetrics.present.figures", "difflib", "html", "hashlib", "pathlib"}
     assert not rare & set(loaded.stdout.split())

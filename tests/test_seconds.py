@@ -42,17 +42,17 @@ def test_the_first_cases_run_and_a_file_without_one_that_fits_is_not_imported(
     (tmp_path / "test_b.py").write_text("raise 0\ndef test_b():\n    pass\n", encoding="utf-8")
     (tmp_path / "conftest.py").write_text(CONFTEST.format(listed=LISTED_MS), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-v", "-p", "no:anyio", "-p", "no:cacheprovider"]
-    done = subprocess.run(
+    process = subprocess.run(
         command, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.findall(r"(test_a\S+) PASSED", done.stdout) == [
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert re.findall(r"(test_a\S+) PASSED", process.stdout) == [
         "test_a.py::test_law[a]",
         "test_a.py::test_law[b]",
         "test_a.py::test_law[c]",
         "test_a.py::test_new",
     ]
-    assert "4 passed, 2 deselected" in done.stdout
+    assert "4 passed, 2 deselected" in process.stdout
 
 
 def test_a_file_with_a_new_test_is_imported() -> None:
@@ -66,10 +66,10 @@ def test_what_was_measured_is_listed_and_other_tests_stay_while_they_are_there(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "seconds.tsv"
-    mine = "tests/test_seconds.py"
+    test_file = "tests/test_seconds.py"
     stays = "test_a_file_with_a_new_test_is_imported"
     path.write_text(
-        f"a.py\ntest_now_quick\t60\n{mine}\n{stays}\t50\ntest_gone\t90\n", encoding="utf-8"
+        f"a.py\ntest_now_quick\t60\n{test_file}\n{stays}\t50\ntest_gone\t90\n", encoding="utf-8"
     )
     measured = {
         "a.py::test_now_quick": 0.001,
@@ -79,7 +79,7 @@ def test_what_was_measured_is_listed_and_other_tests_stay_while_they_are_there(
     }
     seconds.write(measured, path)
     assert path.read_text(encoding="utf-8").splitlines() == [
-        "a.py", "a.Class.method\t2000", "test_law\t12", mine, f"{stays}\t50",
+        "a.py", "a.Class.method\t2000", "test_law\t12", test_file, f"{stays}\t50",
     ]  # fmt: skip
     assert seconds.read(path)["a.py::a.Class.method"] == 2000
 

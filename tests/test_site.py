@@ -32,7 +32,9 @@ else:
 
 DOCS = ROOT / "docs"
 FOLDERS = ("tutorials", "how_to", "coming_from", "essays")
-PAGES = sorted([*(page for one in FOLDERS for page in (DOCS / one).glob("*.md")), DOCS / "faq.md"])
+PAGES = sorted(
+    [*(page for folder in FOLDERS for page in (DOCS / folder).glob("*.md")), DOCS / "faq.md"]
+)
 PAGES += [DOCS / "outgrowing.md", DOCS / "index.md"]
 NAMES = {page: str(page.relative_to(DOCS)) for page in PAGES}
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
@@ -49,15 +51,15 @@ def ran(page: Path, folder: Path) -> None:
     python = ROOT / ".cache" / environment / "bin" / "python" if environment else sys.executable
     if not Path(python).exists():
         absent(environment, f".cache/{environment} is not there")
-    more = {
+    variables = {
         "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'consumers'}",
         "NUMBA_DISABLE_JIT": "1",  # half a minute for the ten lists of a page: tests/peers compiles
     }
-    done = subprocess.run(
+    process = subprocess.run(
         [python, site_blocks.__file__, page],
-        cwd=folder, capture_output=True, text=True, env={**os.environ, **more},
+        cwd=folder, capture_output=True, text=True, env={**os.environ, **variables},
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES.values())
@@ -127,7 +129,7 @@ def test_the_commands_for_a_broker_without_docker_start_one(tmp_path: Path) -> N
     assert text.count(f"{maven} -DoutputDirectory=jars\n") == 1  # what fetch_jars runs
     jars = re.compile("<dependency>.*?</dependency>", re.DOTALL)
     pom = re.sub("<!--.*?-->", "", kafka_broker.POM.read_text("utf-8"), flags=re.DOTALL)
-    assert [one.split() for one in jars.findall(text)] == [one.split() for one in jars.findall(pom)]
+    assert [jar.split() for jar in jars.findall(text)] == [jar.split() for jar in jars.findall(pom)]
     text = text.replace(f"{maven} -DoutputDirectory=jars", f"ln -s {folder} jars")
     ports = free_ports(2)
     for shown_as, port in zip(("localhost:9092", "localhost:9093"), ports, strict=True):
@@ -153,9 +155,11 @@ def test_a_block_that_prints_something_else_is_found_and_can_be_written(tmp_path
 @pytest.mark.docs
 @pytest.mark.xdist_group("site")
 def test_the_site_is_built_without_a_warning_and_has_a_page_for_each_metric(site: Path) -> None:
-    found = {page.parent.name for page in (site / "reference").glob("*/index.html")}
-    modules = {name for name in found if name.islower()}  # tests/test_reference_pages.py
-    assert found - modules == set(metrics_page.metrics())
-    for name in found - modules:  # its settings, its arguments and its result, from the docstrings
+    page_names = {page.parent.name for page in (site / "reference").glob("*/index.html")}
+    modules = {name for name in page_names if name.islower()}  # tests/test_reference_pages.py
+    assert page_names - modules == set(metrics_page.metrics())
+    for name in (
+        page_names - modules
+    ):  # its settings, its arguments and its result, from the docstrings
         text = (site / "reference" / name / "index.html").read_text(encoding="utf-8")
         assert all(f">{heading}<" in text for heading in ("update", "compute", "Rows")), name

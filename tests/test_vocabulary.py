@@ -60,12 +60,12 @@ def found(source: Source) -> list[tuple[int, str]]:
 def test_each_place_of_the_glossary_is_a_module() -> None:
     places = re.findall(r"\| `(streammetrics[\w.]*)` \|", CODE)
     assert len(places) > 40
-    assert [one for one in places if importlib.util.find_spec(one) is None] == []
+    assert [place for place in places if importlib.util.find_spec(place) is None] == []
 
 
 def test_no_name_has_a_word_that_the_glossary_replaces() -> None:
-    met = {one.path: found(one) for one in sources()}
-    assert {path: lines for path, lines in met.items() if lines} == {}
+    lines_by_path = {source.path: found(source) for source in sources()}
+    assert {path: lines for path, lines in lines_by_path.items() if lines} == {}
 
 
 def test_no_text_of_the_code_or_the_docs_has_the_old_dialect() -> None:
@@ -75,13 +75,15 @@ def test_no_text_of_the_code_or_the_docs_has_the_old_dialect() -> None:
     )
     pages = [path for path in (ROOT / "docs").glob("*.md") if path.name != "glossary.md"]
     texts = {path.name: path.read_text(encoding="utf-8") for path in [*pages, ROOT / "README.md"]}
-    texts |= {one.path: one.text for one in sources()}
-    met = {name: met.group(0) for name, text in texts.items() if (met := dialect.search(text))}
-    assert met == {}
+    texts |= {source.path: source.text for source in sources()}
+    matches = {
+        name: matches.group(0) for name, text in texts.items() if (matches := dialect.search(text))
+    }
+    assert matches == {}
 
 
 def test_a_replaced_word_is_found() -> None:
     text = "def _absorb_rows(): ...\nself.recount = 1\nclass Pulse: ...\nlost = 2"
-    met = [(1, "_absorb_rows"), (3, "Pulse"), (2, "recount")]
-    assert found(Source("a", "a.py", text)) == met
+    expected = [(1, "_absorb_rows"), (3, "Pulse"), (2, "recount")]
+    assert found(Source("a", "a.py", text)) == expected
     assert words_of("_BadShareRows2") == ["bad", "share", "rows"]

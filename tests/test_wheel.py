@@ -54,9 +54,11 @@ DOCKERFILE = ROOT / "consumers" / "Dockerfile"
 def run(*command: str | Path, cwd: Path) -> str:
     """What a command prints, where nothing of this process is seen but the PATH."""
     clean = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    done = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    process = subprocess.run(
+        command, cwd=cwd, env=clean, capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, f"{command}\n{process.stdout}\n{process.stderr}"
+    return process.stdout
 
 
 def files() -> set[str]:
@@ -84,8 +86,8 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_index_of_packages_would_take_them(dist: Path) -> None:
-    said = run(sys.executable, "-m", "twine", "check", "--strict", *dist.iterdir(), cwd=dist)
-    assert said.count("PASSED") == 2
+    output = run(sys.executable, "-m", "twine", "check", "--strict", *dist.iterdir(), cwd=dist)
+    assert output.count("PASSED") == 2
 
 
 def test_the_page_of_the_package_links_to_the_repository_and_to_nothing_beside_it(
@@ -94,10 +96,10 @@ def test_the_page_of_the_package_links_to_the_repository_and_to_nothing_beside_i
     (wheel,) = dist.glob("*.whl")
     archive = zipfile.ZipFile(wheel)
     (name,) = [name for name in archive.namelist() if name.endswith("/METADATA")]
-    said = email.message_from_bytes(archive.read(name))
-    shown = dict(line.split(", ") for line in said.get_all("Project-URL", []))
+    metadata = email.message_from_bytes(archive.read(name))
+    shown = dict(line.split(", ") for line in metadata.get_all("Project-URL", []))
     assert shown == addresses.urls(REPOSITORY)
-    page = str(said.get_payload())
+    page = str(metadata.get_payload())
     assert f"]({REPOSITORY}/blob/{COMMIT}/docs/" in page
     assert addresses.absolute(page, REPOSITORY, COMMIT) == page
 
@@ -120,7 +122,7 @@ def test_the_wheel_has_the_packages_and_the_archive_the_repository(dist: Path) -
     assert f"streammetrics-{version}.dist-info/licenses/LICENSE" in names
     (archive,) = dist.glob("*.tar.gz")
     with tarfile.open(archive) as opened:
-        inside = {one.name.partition("/")[2] for one in opened if one.isfile()}
+        inside = {member.name.partition("/")[2] for member in opened if member.isfile()}
     assert inside == files() | {"PKG-INFO"}
 
 
@@ -135,15 +137,17 @@ def test_the_programs_of_the_readme_print_the_same_on_each_python(
     for version, python in versions.items():
         home = tmp_path / version
         run(python, "-m", "venv", home, cwd=tmp_path)
-        mine = home / "bin" / "python"
-        run(mine, "-m", "pip", "install", "-q", wheel, cwd=home)
-        printed[version] = [run(mine, "-W", "error", "-c", text, cwd=home) for text in PROGRAMS]
-        assert f"Python {version}." in run(mine, "-m", "streammetrics", cwd=home)
-        said = run(home / "bin" / "streammetrics", "--version", cwd=home)
-        assert said == f"streammetrics {streammetrics.__version__}\n"
+        interpreter = home / "bin" / "python"
+        run(interpreter, "-m", "pip", "install", "-q", wheel, cwd=home)
+        printed[version] = [
+            run(interpreter, "-W", "error", "-c", text, cwd=home) for text in PROGRAMS
+        ]
+        assert f"Python {version}." in run(interpreter, "-m", "streammetrics", cwd=home)
+        version_line = run(home / "bin" / "streammetrics", "--version", cwd=home)
+        assert version_line == f"streammetrics {streammetrics.__version__}\n"
         shutil.rmtree(home)
-    first, *others = printed.values()
-    assert all(other == first for other in others), printed
+    first, *rest = printed.values()
+    assert all(outputs == first for outputs in rest), printed
 
 
 def test_the_commands_start_after_the_line_that_the_readme_installs_with(
@@ -164,34 +168,34 @@ def test_the_commands_start_after_the_line_that_the_readme_installs_with(
         encoding="utf-8",
     )
     (home / "day.toml").write_text(DAY, encoding="utf-8")
-    mine = home / "bin" / "streammetrics"
+    program = home / "bin" / "streammetrics"
     columns = "--labels", "label", "--scores", "score", "--metrics", "auc"
-    assert "0.75" in run(mine, "eval", "day.csv", *columns, cwd=home)
+    assert "0.75" in run(program, "eval", "day.csv", *columns, cwd=home)
     for name, score in (("a", 1), ("b", 3)):
         (home / f"{name}.run").write_text(f"q Q0 d 1 2 t\nq Q0 e 2 {score} t\n", encoding="utf-8")
     (home / "qrels").write_text("q 0 e 1\n", encoding="utf-8")
     of_runs = "--qrels", "qrels", "--metrics", "mrr", "--format", "csv"
-    assert "MRR,b,1.0000,+0.5000" in run(mine, "eval", "a.run", "b.run", *of_runs, cwd=home)
+    assert "MRR,b,1.0000,+0.5000" in run(program, "eval", "a.run", "b.run", *of_runs, cwd=home)
     text = (
         "from pyarrow import csv, parquet as p; p.write_table(csv.read_csv('day.csv'), 'x.parquet')"
     )
     run(home / "bin" / "python", "-c", text, cwd=home)
-    assert "0.75" in run(mine, "eval", "x.parquet", *columns, cwd=home)
-    assert "auc" in run(mine, "demo", "--once", "--events", "5000", cwd=home)
-    assert "complete" in run(mine, "completion", "bash", cwd=home)
-    run(mine, "run", "day.toml", "--until-end", "--no-serve", cwd=home)
-    run(mine, "report", "day.sqlite", "-o", "report.html", cwd=home)
+    assert "0.75" in run(program, "eval", "x.parquet", *columns, cwd=home)
+    assert "auc" in run(program, "demo", "--once", "--events", "5000", cwd=home)
+    assert "complete" in run(program, "completion", "bash", cwd=home)
+    run(program, "run", "day.toml", "--until-end", "--no-serve", cwd=home)
+    run(program, "report", "day.sqlite", "-o", "report.html", cwd=home)
     assert "<html" in (home / "report.html").read_text(encoding="utf-8")
-    run(mine, "eval", "day.jsonl", "--values", "clicked", "--metrics", "mean", cwd=home)
+    run(program, "eval", "day.jsonl", "--values", "clicked", "--metrics", "mean", cwd=home)
 
 
 def test_each_python_that_the_project_names_is_one_that_ci_tests() -> None:
-    named = pythons.named()
+    versions = pythons.named()
     for workflow in ("tests", "wheels"):
         text = (ROOT / f".github/workflows/{workflow}.yml").read_text(encoding="utf-8")
         assert [re.findall(r'"([\d.]+)"', line) for line in re.findall(r"python: (\[.*\])", text)]
-        assert f"python: {named}".replace("'", '"') in text
-    assert f'requires-python = ">={named[0]}"\n' in (ROOT / "pyproject.toml").read_text("utf-8")
+        assert f"python: {versions}".replace("'", '"') in text
+    assert f'requires-python = ">={versions[0]}"\n' in (ROOT / "pyproject.toml").read_text("utf-8")
 
 
 class Image:
@@ -234,12 +238,12 @@ class Image:
             source = self.stages[words.pop(0).removeprefix("--from=")]
         *names, target = words
         for name in names:
-            there, here = source / name.lstrip("/"), self.path(target)
-            here.parent.mkdir(parents=True, exist_ok=True)
-            if there.is_dir():
-                shutil.copytree(there, here, symlinks=True)
+            origin, destination = source / name.lstrip("/"), self.path(target)
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            if origin.is_dir():
+                shutil.copytree(origin, destination, symlinks=True)
             else:
-                shutil.copy2(there, here)
+                shutil.copy2(origin, destination)
 
     def do_run(self, rest: str) -> None:
         if rest.startswith("useradd "):

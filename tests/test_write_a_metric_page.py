@@ -129,15 +129,15 @@ def test_the_laws_of_the_page_hold(folder: Path) -> None:
     files = " ".join(name for _, *names in commands for name in names)
     # hypothesis has read the constants of the library there; to do so again takes seconds.
     read = f"HYPOTHESIS_STORAGE_DIRECTORY='{ROOT / '.hypothesis'}'"
-    said = run(folder, f"{read} {sys.executable} -m pytest {files} -q -p no:cacheprovider")
-    assert "2 passed" in said
+    output = run(folder, f"{read} {sys.executable} -m pytest {files} -q -p no:cacheprovider")
+    assert "2 passed" in output
 
 
 def test_the_log_of_the_page_has_the_results_that_it_says(folder: Path) -> None:
     (command,) = [text for text in COMMANDS if "streammetrics" in text]
     (results,) = [text for kind, text in BLOCKS if kind == "text"]
-    said = [line.rstrip() for line in run(folder, command).splitlines()]
-    assert said == results.splitlines()
+    lines = [line.rstrip() for line in run(folder, command).splitlines()]
+    assert lines == results.splitlines()
     run(folder, "streammetrics verify visits.toml")
     # The name of the entry point is the same metric: nothing that was counted differs.
     config = FILES["visits.toml"].replace("my_package.scroll_depth:", "")

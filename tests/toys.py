@@ -46,21 +46,21 @@ class Tally(Accumulator, schema="toy-tally/1"):
             )
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
-        at = integers(given["cells"], "cells")
-        bad = np.flatnonzero((at < 0) | (at >= self.size))
+        cells = integers(given["cells"], "cells")
+        bad = np.flatnonzero((cells < 0) | (cells >= self.size))
         if len(bad):
             raise InputError(
                 expected=f"cells below {self.size}",
-                got=shown(at[bad[0]]),
+                got=shown(cells[bad[0]]),
                 where=f"cells[{bad[0]}]",
                 hint="pass smaller ones",
                 rows=bad,
             )
         if given["weights"] is None:
-            return Batch(len(at), {"cells": at})
+            return Batch(len(cells), {"cells": cells})
         heavy = integers(given["weights"], "weights")
-        same_length(len(at), heavy, "weights", "cells")
-        return Batch(len(at), {"cells": at, "weights": heavy}, sum(heavy.tolist()))
+        same_length(len(cells), heavy, "weights", "cells")
+        return Batch(len(cells), {"cells": cells, "weights": heavy}, sum(heavy.tolist()))
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         self.counts.add(batch.cells, slots, batch.optional("weights"))

@@ -34,10 +34,10 @@ _USERS: Final = 10_000
 
 def cases() -> dict[str, list[Case[Any]]]:
     """The cases of each metric class, by the name of the class."""
-    found: dict[str, list[Case[Any]]] = {}
+    cases_by_class: dict[str, list[Case[Any]]] = {}
     for case in CASES:
-        found.setdefault(type(case.empty).__name__, []).append(case)
-    return dict(sorted(found.items()))
+        cases_by_class.setdefault(type(case.empty).__name__, []).append(case)
+    return dict(sorted(cases_by_class.items()))
 
 
 def batches_as_json(case: Case[Any], rows: int) -> str:
@@ -59,8 +59,8 @@ def batches_of(case: Case[Any], rows: int) -> list[Mapping[str, object]]:
     except (InputError, TypeError, KeyError):  # an input is not declared, or bound to another
         few = case.small or _rows(case)
         chosen = [few[i % len(few)] for i in range(n)]
-        made = [case.columns(chosen[start : start + rows]) for start in starts]
-        return [{name: _as_array(column) for name, column in batch.items()} for batch in made]
+        batches = [case.columns(chosen[start : start + rows]) for start in starts]
+        return [{name: _as_array(column) for name, column in batch.items()} for batch in batches]
     return [{name: c[start : start + rows] for name, c in drawn.items()} for start in starts]
 
 
@@ -129,5 +129,5 @@ def _encoded(value: object) -> object:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, tuple):
-        return {"tuple": [_encoded(of) for of in value]}
-    return [_encoded(of) for of in value] if isinstance(value, list) else value
+        return {"tuple": [_encoded(member) for member in value]}
+    return [_encoded(member) for member in value] if isinstance(value, list) else value

@@ -36,46 +36,48 @@ _REFUSED: tuple[dict[str, object], ...] = (
 def uplift(rows: Rows) -> dict[str, Any]:
     """By the definitions, row by row: tied rows have one mean rank, and one point of a curve."""
     plain = [(row[0], row[1], row[2], row[3] if len(row) > 3 else 1) for row in rows]
-    held = [row for row in plain if row[3]]
-    n = sum(w for *_, w in held)
-    n_t, n_c = (sum(w for *_, t, w in held if t == arm) for arm in (1, 0))
-    found: dict[str, Any] = {"rows": len(held)}
+    weighted_rows = [row for row in plain if row[3]]
+    n = sum(w for *_, w in weighted_rows)
+    n_t, n_c = (sum(w for *_, t, w in weighted_rows if t == arm) for arm in (1, 0))
+    result: dict[str, Any] = {"rows": len(weighted_rows)}
     if not (n_t and n_c):
-        return found | dict.fromkeys(_UNDEFINED)
-    effects = [Fraction(y * w, n_t) if t else Fraction(-y * w, n_c) for y, _, t, w in held]
-    scores = [score for _, score, _, _ in held]
-    above = {s: sum(w for _, x, _, w in held if x > s) for s in set(scores)}
-    tied = {s: sum(w for _, x, _, w in held if x == s) for s in set(scores)}
+        return result | dict.fromkeys(_UNDEFINED)
+    effects = [Fraction(y * w, n_t) if t else Fraction(-y * w, n_c) for y, _, t, w in weighted_rows]
+    scores = [score for _, score, _, _ in weighted_rows]
+    above = {s: sum(w for _, x, _, w in weighted_rows if x > s) for s in set(scores)}
+    tied = {s: sum(w for _, x, _, w in weighted_rows if x == s) for s in set(scores)}
     # The share of rows below, each tie being one half.
     after = {s: Fraction(2 * (n - above[s]) - tied[s], 2 * n) for s in set(scores)}
     ate = sum(effects, Fraction(0))
     qini = sum((e * after[s] for e, s in zip(effects, scores, strict=True)), Fraction(0)) - ate / 2
-    return found | {
+    return result | {
         "qini": qini,
         "ate": ate,
-        "qini_radcliffe": _trapezoids(held, _radcliffe),
-        "gain": _trapezoids(held, _gain),
-        "qini_radcliffe_relative": _relative(held, _radcliffe, lambda y, t: y * t - y * (1 - t)),
+        "qini_radcliffe": _trapezoids(weighted_rows, _radcliffe),
+        "gain": _trapezoids(weighted_rows, _gain),
+        "qini_radcliffe_relative": _relative(
+            weighted_rows, _radcliffe, lambda y, t: y * t - y * (1 - t)
+        ),
         "gain_relative": _relative(
-            held, _gain, lambda y, t: 2 * (y == t) + (y if _fewer(held) else t)
+            weighted_rows, _gain, lambda y, t: 2 * (y == t) + (y if _fewer(weighted_rows) else t)
         ),
         "treated_share": Fraction(n_t, n),
     }
 
 
-def _fewer(held: Rows) -> bool:
+def _fewer(rows: Rows) -> bool:
     """Whether fewer treated rows fail than control rows succeed."""
-    fail = sum(w for y, _, t, w in held if t and not y)
-    return fail < sum(w for y, _, t, w in held if y and not t)
+    fail = sum(w for y, _, t, w in rows if t and not y)
+    return fail < sum(w for y, _, t, w in rows if y and not t)
 
 
-def _relative(held: Rows, height: Height, perfect: Callable[[int, int], int]) -> Fraction | None:
+def _relative(rows: Rows, height: Height, perfect: Callable[[int, int], int]) -> Fraction | None:
     """Over that of the order that scikit-uplift calls perfect, both above their chord."""
-    best = [(y, perfect(y, t), t, w) for y, _, t, w in held]
-    alike = [(y, 0, t, w) for y, _, t, w in held]
+    best = [(y, perfect(y, t), t, w) for y, _, t, w in rows]
+    alike = [(y, 0, t, w) for y, _, t, w in rows]
     chord = _trapezoids(alike, height)
     above = _trapezoids(best, height) - chord
-    return (_trapezoids(held, height) - chord) / above if above else None
+    return (_trapezoids(rows, height) - chord) / above if above else None
 
 
 def _radcliffe(y_t: int, n_t: int, y_c: int, n_c: int) -> Fraction:
@@ -87,10 +89,10 @@ def _gain(y_t: int, n_t: int, y_c: int, n_c: int) -> Fraction:
     return (treated - control) * (n_t + n_c)
 
 
-def _trapezoids(held: Rows, height: Height) -> Fraction:
+def _trapezoids(rows: Rows, height: Height) -> Fraction:
     area, last = Fraction(0), (0, Fraction(0))
-    for cut in sorted({score for _, score, _, _ in held}, reverse=True):
-        top = [(y * w, t, w) for y, score, t, w in held if score >= cut]
+    for cut in sorted({score for _, score, _, _ in rows}, reverse=True):
+        top = [(y * w, t, w) for y, score, t, w in rows if score >= cut]
         counts = [
             (sum(y for y, t, _ in top if t == a), sum(w for _, t, w in top if t == a))
             for a in (1, 0)

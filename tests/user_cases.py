@@ -61,7 +61,7 @@ def units(share: float, max_units: int | None) -> Case[Any]:
 def of_units(kind: type[UnitMean | UnitRate], share: float, max_units: int | None) -> Case[Any]:
     """Rows (unit, value)."""
     salt = "a" if share < 1 else "streammetrics"
-    others: tuple[Accumulator, ...] = (
+    variants: tuple[Accumulator, ...] = (
         kind(share / 2, max_units, salt),
         kind(share, 99, salt),
         kind(share, max_units, "b"),
@@ -76,7 +76,7 @@ def of_units(kind: type[UnitMean | UnitRate], share: float, max_units: int | Non
             *({"units": bad, "values": [1, 2]} for bad in REFUSED),
             *({"units": [1, 2], "values": bad} for bad in ([0.5, float("nan")], ["1"], [0.5], 1)),
         ],
-        others=others,
+        others=variants,
         oracle=oracle(Fraction(share), max_units, salt),
         small=[(1, 2), (1, 0), (2, -3), (3, 0.1)],
     )
@@ -126,5 +126,9 @@ USERS: list[Case[Any]] = [
     units(0.75, 2),
     unit_sums(3),
     unit_sums(1_000),
-    *(of_units(kind, *of) for kind in (UnitMean, UnitRate) for of in ((1.0, None), (0.75, 4))),
+    *(
+        of_units(kind, *settings)
+        for kind in (UnitMean, UnitRate)
+        for settings in ((1.0, None), (0.75, 4))
+    ),
 ]

@@ -34,11 +34,11 @@ _ALWAYS_REFUSED = tuple(columns for columns in _REFUSED if columns["weights"] !=
 
 def _area(unit: Fraction) -> Callable[[Rows], dict[str, Any]]:
     def oracle(rows: Rows) -> dict[str, Any]:
-        there = weighted.in_units(rows, unit)
+        unit_rows = weighted.in_units(rows, unit)
         return {
-            "auc": weighted.area(there),
-            "rows": len(there),
-            "positives": sum(w for *_, y, _, w in there if y),
+            "auc": weighted.area(unit_rows),
+            "rows": len(unit_rows),
+            "positives": sum(w for *_, y, _, w in unit_rows if y),
         }
 
     return oracle
@@ -46,16 +46,16 @@ def _area(unit: Fraction) -> Callable[[Rows], dict[str, Any]]:
 
 def _rates(unit: Fraction) -> Callable[[Rows], dict[str, Any]]:
     def oracle(rows: Rows) -> dict[str, Any]:
-        there = weighted.in_units(rows, unit)
+        unit_rows = weighted.in_units(rows, unit)
         cells = [0, 0, 0, 0]
-        for y, s, w in there:
+        for y, s, w in unit_rows:
             cells[2 * y + (s >= 0.5)] += w
         tn, fp, fn, tp = cells
         return {
             **dict(zip(("tn", "fp", "fn", "tp"), cells, strict=True)),
-            "rows": len(there),
+            "rows": len(unit_rows),
             "positives": tp + fn,
-            "accuracy": Fraction(tp + tn, sum(cells)) if there else None,
+            "accuracy": Fraction(tp + tn, sum(cells)) if unit_rows else None,
             "precision": Fraction(tp, tp + fp) if tp + fp else None,
         }
 
@@ -64,13 +64,13 @@ def _rates(unit: Fraction) -> Callable[[Rows], dict[str, Any]]:
 
 def _gauc(weight: str, unit: Fraction) -> Callable[[Rows], dict[str, Any]]:
     def oracle(rows: Rows) -> dict[str, Any]:
-        there = weighted.in_units(rows, unit)
-        groups = {g for g, *_ in there}
+        unit_rows = weighted.in_units(rows, unit)
+        groups = {g for g, *_ in unit_rows}
         return {
-            "gauc": weighted.gauc(there, weight),
+            "gauc": weighted.gauc(unit_rows, weight),
             "groups": len(groups),
-            "rows": len(there),
-            "positives": sum(w for *_, y, _, w in there if y),
+            "rows": len(unit_rows),
+            "positives": sum(w for *_, y, _, w in unit_rows if y),
         }
 
     return oracle
@@ -82,8 +82,8 @@ def rounded(oracle: Callable[[Rows], dict[str, Any]], unit: Fraction) -> Any:
     def of_rounded(rows: Rows) -> dict[str, Any]:
         exact = [Fraction(str(weight)) for *_, weight in rows]
         near = [round(weight / unit) * unit for weight in exact]
-        found = oracle([(*row[:-1], w) for row, w in zip(rows, near, strict=True)])
-        return {**found, "rows_rounded": sum(map(operator.ne, exact, near))}
+        result = oracle([(*row[:-1], w) for row, w in zip(rows, near, strict=True)])
+        return {**result, "rows_rounded": sum(map(operator.ne, exact, near))}
 
     return of_rounded
 
@@ -186,9 +186,9 @@ WEIGHTED = [
 def weighted_rows(case: Case[Any]) -> list[Any]:
     """Few different rows of a case here, to make every small multiset of."""
     unit = case.empty.settings()["weight_unit"]
-    some = {1: (0, 1, 2), Fraction(1, 4): (0.0, 0.2, 1.0)}.get(unit, (0.0, 0.5, 1.2))
+    weights = {1: (0, 1, 2), Fraction(1, 4): (0.0, 0.2, 1.0)}.get(unit, (0.0, 0.5, 1.2))
     if isinstance(case.empty, GroupedAUC):
         # Three rows never make two groups of both classes: of the second group one weight will do.
-        of_one = list(product((3,), (0, 1), (0.25, 0.5), some[1:]))
-        return of_one + list(product((-3,), (0, 1), (0.25, 0.5), some[1 if DEEP else 2 :]))
-    return list(product((0, 1), (0.25, 0.5), some))
+        of_one = list(product((3,), (0, 1), (0.25, 0.5), weights[1:]))
+        return of_one + list(product((-3,), (0, 1), (0.25, 0.5), weights[1 if DEEP else 2 :]))
+    return list(product((0, 1), (0.25, 0.5), weights))

@@ -75,11 +75,11 @@ def _of_curves(unit: Fraction) -> Oracle:
 
 def _case(metric: Any, rows: Any, columns: Any, oracle: Oracle, refused: Any) -> Case[Any]:
     settings = {**metric.settings(), "weight_unit": Fraction(1, 20), "round_weights": False}
-    others = (type(metric)(**settings), MulticlassConfusion(4), MultilabelConfusion(3))
-    kept = ", exact" if metric.settings().get("exact") else ""
-    kept += ", rounded" if metric.round_weights else ""
-    name = f"{type(metric).__name__}{kept}, of weights in {metric.settings()['weight_unit']}"
-    return Case(metric, rows, columns, refused, others, oracle, name)
+    variants = (type(metric)(**settings), MulticlassConfusion(4), MultilabelConfusion(3))
+    suffix = ", exact" if metric.settings().get("exact") else ""
+    suffix += ", rounded" if metric.round_weights else ""
+    name = f"{type(metric).__name__}{suffix}, of weights in {metric.settings()['weight_unit']}"
+    return Case(metric, rows, columns, refused, variants, oracle, name)
 
 
 _scores = st.tuples(*[strategies.scores()] * CLASSES)
@@ -157,8 +157,11 @@ _FLAGS = list(product(((0, 0), (0, 1), (1, 1)), ((0.5, 0.0), (1.0, 0.75))))
 def _small(case: Case[Any]) -> tuple[Rows, int]:
     """Few different rows of a case here, to make every small multiset of."""
     unit = case.empty.settings()["weight_unit"]
-    some: Mapping[Any, tuple[float, ...]] = {1: (0, 1, 3), Fraction(1, 4): (0.0, 0.2, 1.0)}
-    weights = some.get(unit, (0.0, 0.5, 1.2))
+    weights_by_unit: Mapping[Any, tuple[float, ...]] = {
+        1: (0, 1, 3),
+        Fraction(1, 4): (0.0, 0.2, 1.0),
+    }
+    weights = weights_by_unit.get(unit, (0.0, 0.5, 1.2))
     if isinstance(case.empty, MultilabelConfusion):
         return [(*row, w) for row, w in product(_FLAGS, weights)], 2
     if isinstance(case.empty, MulticlassConfusion) and unit == _TENTH:

@@ -28,15 +28,15 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Run the requested tables."""
-    asked = arguments(given)
-    chosen = [table for table in TABLES if not asked.only or table.key in asked.only]
-    work = sum((asked.replicates or r.replicates) * r.ms for table in chosen for r in table.rows)
+    options = arguments(given)
+    chosen = [table for table in TABLES if not options.only or table.key in options.only]
+    work = sum((options.replicates or r.replicates) * r.ms for table in chosen for r in table.rows)
     progress = Progress(work)
     for table in chosen:
-        text, figures = run(table, asked.replicates, progress)
+        text, figures = run(table, options.replicates, progress)
         sys.stdout.write(f"{table.key}\n\n{text}\n\n")
         sys.stdout.flush()
-        if asked.page:
+        if options.page:
             page.put(table.key, text)
             if table.key == page.PICTURED:
                 page.draw(figures)
@@ -47,12 +47,12 @@ def run(
     table: Table, replicates: int | None, progress: Progress
 ) -> tuple[str, dict[str, list[float]]]:
     """The table as Markdown, and its figures by row."""
-    found = []
+    results = []
     for row in table.rows:
         progress.name = f"{table.key}: {row.name}"
         n = replicates or row.replicates
-        found.append((row, n, row.run(n, progress.add)))
-    return table.markdown(found), {row.name: means for row, _, means in found}
+        results.append((row, n, row.run(n, progress.add)))
+    return table.markdown(results), {row.name: means for row, _, means in results}
 
 
 if __name__ == "__main__":

@@ -48,8 +48,8 @@ def average_precisions() -> Amounts:
 
     def draw(rng: np.random.Generator, n: int) -> Floats:
         ranks = np.sort(rng.random((n, 10)).argsort(axis=1)[:, :3], axis=1) + 1.0
-        found: Floats = (np.arange(1.0, 4.0) / ranks).mean(axis=1)
-        return found
+        precisions: Floats = (np.arange(1.0, 4.0) / ranks).mean(axis=1)
+        return precisions
 
     values = draw(np.random.default_rng(1), 100_000)
     return Amounts(draw, float(values.mean()), float((values * values).mean()))

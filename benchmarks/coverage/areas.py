@@ -58,10 +58,10 @@ class Crowd:
     def draw(self, rng: np.random.Generator, users: int) -> tuple[Ints, NDArray[np.bool_], Ints]:
         """Of each row the user, whether it is positive, and the level of its score; [n]."""
         if self.rows == "Zipf":
-            each = np.minimum(np.ceil(2 * rng.pareto(1.5, users)), MOST_ROWS).astype(np.int64)
+            row_counts = np.minimum(np.ceil(2 * rng.pareto(1.5, users)), MOST_ROWS).astype(np.int64)
         else:
-            each = np.full(users, self.rows)
-        who = np.repeat(np.arange(users), each)
+            row_counts = np.full(users, self.rows)
+        who = np.repeat(np.arange(users), row_counts)
         rates = np.full(users, self.rate)
         if self.classes == "one":
             rates = (rng.random(users) < self.rate).astype(np.float64)
@@ -97,22 +97,22 @@ class Area:
     def pairs(self) -> Floats:
         """PN / (P + N) of the rows."""
         p, n = self.positive.sum(axis=1), self.negative.sum(axis=1)
-        found: Floats = p * n / (p + n)
-        return found
+        pair_counts: Floats = p * n / (p + n)
+        return pair_counts
 
     @property
     def basis(self) -> RowsAndUsers[Floats]:
         """What the area rests on, as the product has it."""
         sides = zip(self.positive.tolist(), self.negative.tolist(), strict=True)
-        users = [harmonic_number([tuple(map(effective_number, one))]) for one in sides]
+        users = [harmonic_number([tuple(map(effective_number, pair))]) for pair in sides]
         return RowsAndUsers(self.pairs, np.array(users), np.minimum(1, self.alone / self.variance))
 
     def enough(self) -> NDArray[np.bool_]:
         """Whether there are ten rows of each class, and sixteen groups."""
         classes = np.minimum(self.positive.sum(axis=1), self.negative.sum(axis=1))
         groups = (self.positive + self.negative > 0).sum(axis=1)
-        found: NDArray[np.bool_] = (classes >= CLASS_ROWS) & (groups >= GROUPS)
-        return found
+        mask: NDArray[np.bool_] = (classes >= CLASS_ROWS) & (groups >= GROUPS)
+        return mask
 
 
 def area_of(crowd: Crowd, rng: np.random.Generator, new: Ints) -> Area:
@@ -131,7 +131,7 @@ def area_of(crowd: Crowd, rng: np.random.Generator, new: Ints) -> Area:
     p, n = counts
     all_p, all_n, below = p.sum(axis=1), n.sum(axis=1), n @ _BELOW
     all_below = below.sum(axis=1)
-    alone = _variance_of_rows(all_p, all_n)
+    row_variance = _variance_of_rows(all_p, all_n)
     wins = (all_p * all_below).sum(axis=1)
     less = (p * all_below[:, None]).sum(axis=2) + (all_p[:, None] * below).sum(axis=2)
     less -= (p * below).sum(axis=2)
@@ -148,7 +148,7 @@ def area_of(crowd: Crowd, rng: np.random.Generator, new: Ints) -> Area:
         value = wins / p.sum(axis=1) / n.sum(axis=1)
         df = rows.sum(axis=1) ** 2 / (rows * rows).sum(axis=1) - 1
     whole = p.astype(np.int64), n.astype(np.int64)
-    return Area(value, variance, alone, df, new.cumsum().astype(np.float64), *whole)
+    return Area(value, variance, row_variance, df, new.cumsum().astype(np.float64), *whole)
 
 
 def _variance_of_rows(positive: Floats, negative: Floats) -> Floats:
@@ -159,9 +159,9 @@ def _variance_of_rows(positive: Floats, negative: Floats) -> Floats:
         losses = 1.0 - positive @ _BELOW / p[:, None]
         area = (positive * wins).sum(axis=1) / p
         of_positives = (positive * (wins - area[:, None]) ** 2).sum(axis=1) / (p - 1) / p
-        found: Floats = of_positives
-        found = found + (negative * (losses - area[:, None]) ** 2).sum(axis=1) / (n - 1) / n
-    return found
+        variance: Floats = of_positives
+        variance = variance + (negative * (losses - area[:, None]) ** 2).sum(axis=1) / (n - 1) / n
+    return variance
 
 
 @cache
@@ -181,18 +181,24 @@ def watched(
         for crowd, new in zip(crowds, new_units(rng, users, share), strict=True)
     ]
     a, b = arms
-    each = [planned_variance(crowd) for crowd in crowds]
-    error = math.sqrt(each[0] / (users * (1 - share)) + each[1] / (users * share))
+    variances = [planned_variance(crowd) for crowd in crowds]
+    error = math.sqrt(variances[0] / (users * (1 - share)) + variances[1] / (users * share))
     sequence = ConfidenceSequence(alpha=ALPHA, v_opt=0.5 / error**2)
     ready = a.enough() & b.enough()
     with np.errstate(all="ignore"):
         pairs, counted = (a.pairs, b.pairs), (a.users, b.users)
         c, t = a.basis.factors(b.basis)
         masses: list[list[tuple[Floats, Floats]]] = [[], [pairs], [pairs, counted]]
-        alone, *pooled = (difference_variance(a.variance, b.variance, one) for one in masses)
-        pooled.append(np.fmax(alone, a.variance * c + b.variance * t))
-    asked = [(alone, 0.0), *((v, 0.0) for v in pooled), *((v, ERRORS * error) for v in pooled)]
-    return [float(_rejected(sequence, arms, v, effect, ready)) for v, effect in asked]
+        arm_variance, *pooled = (
+            difference_variance(a.variance, b.variance, mass) for mass in masses
+        )
+        pooled.append(np.fmax(arm_variance, a.variance * c + b.variance * t))
+    tests = [
+        (arm_variance, 0.0),
+        *((v, 0.0) for v in pooled),
+        *((v, ERRORS * error) for v in pooled),
+    ]
+    return [float(_rejected(sequence, arms, v, effect, ready)) for v, effect in tests]
 
 
 def _rejected(
@@ -204,14 +210,14 @@ def _rejected(
 ) -> bool:
     a, b = arms
     with np.errstate(all="ignore"):
-        found = b.value - a.value + effect
-        far = ready & (np.abs(found) > 3.0 * np.sqrt(variance)) & (variance > 0)
+        differences = b.value - a.value + effect
+        far = ready & (np.abs(differences) > 3.0 * np.sqrt(variance)) & (variance > 0)
     for i in np.flatnonzero(far)[::-1].tolist():
-        own = float(a.variance[i]), float(a.df[i]), float(b.variance[i]), float(b.df[i])
+        moments = float(a.variance[i]), float(a.df[i]), float(b.variance[i]), float(b.df[i])
         look = Evidence(
-            effect_size=float(found[i]),
+            effect_size=float(differences[i]),
             std_error=math.sqrt(variance[i]),
-            df=welch_df(*own),
+            df=welch_df(*moments),
             least_count=int(CLASS_ROWS),
         )
         if sequence.at(look).p_value <= ALPHA:
@@ -232,7 +238,7 @@ def _rows() -> list[Row]:
             ("10 rows, all alike", partial(Crowd, scores="alike")),
         ):
             kinds[f"{of_arms}, {name}"] = kind(rates[0]), kind(rates[1])
-    found = [
+    rows = [
         Row(f"{name}; {100 * share:g} %", partial(watched, crowds, share, USERS), 400, 8)
         for name, crowds in kinds.items()
         for share in (0.05, 0.5, 0.95)
@@ -240,17 +246,17 @@ def _rows() -> list[Row]:
     for first, second in ((10, 40), (40, 10)):
         crowds = Crowd(0.1, rows=first), Crowd(0.1, rows=second)
         name = f"10 % positives, {first} and {second} rows; 5 %"
-        found.append(Row(name, partial(watched, crowds, 0.05, USERS), 400, 9))
+        rows.append(Row(name, partial(watched, crowds, 0.05, USERS), 400, 9))
     for rate in (0.3, 0.03):
         crowds = Crowd(0.3, rows=4, scores="far"), Crowd(rate, rows=60, scores="far")
         name = f"30 % and {100 * rate:g} % positives, 4 and 60 rows, far apart; 5 %"
-        found.append(Row(name, partial(watched, crowds, 0.05, USERS // 2), 400, 9))
+        rows.append(Row(name, partial(watched, crowds, 0.05, USERS // 2), 400, 9))
     for rates in ((0.3, 0.3), (0.3, 0.05)):
         says = "30 %" if rates[0] == rates[1] else "30 % and 5 %"
         few = Crowd(rates[0]), Crowd(rates[1])
         name = f"300 users, {says} positives, 10 rows; 50 %"
-        found.append(Row(name, partial(watched, few, 0.5, 300), 400, 6))
-    return found
+        rows.append(Row(name, partial(watched, few, 0.5, 300), 400, 6))
+    return rows
 
 
 AREAS: Final = Table(

@@ -39,9 +39,14 @@ def chosen(
     state = UserGroups(HistogramAUC())
     state.update(who, labels=labels, scores=squashed(scores))
     value = best_f1(share, shift, float(np.hypot(1.0, own)))
-    found = state.compute().interval("best_f_beta(1)")
-    below, above = value < found.lower, value > found.upper
-    return [1.0 - below - above, float(below), float(above), (found.estimate - value) / found.se]
+    interval = state.compute().interval("best_f_beta(1)")
+    below, above = value < interval.lower, value > interval.upper
+    return [
+        1.0 - below - above,
+        float(below),
+        float(above),
+        (interval.estimate - value) / interval.se,
+    ]
 
 
 def row(name: str, n: int, share: float, shift: float, users: int, own: float, ms: float) -> Row:

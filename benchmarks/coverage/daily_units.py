@@ -29,7 +29,7 @@ def log_gamma(x: Floats) -> Floats:
 def log_e(control: Floats, treatment: Floats) -> Floats:
     """The e-value of `SampleRatio` against equal shares, of arrays of counts."""
     n = control + treatment
-    each = [
+    terms = [
         log_gamma(k / 2 + control)
         + log_gamma(k / 2 + treatment)
         - 2 * log_gamma(np.array(k / 2))
@@ -38,8 +38,8 @@ def log_e(control: Floats, treatment: Floats) -> Floats:
         + n * math.log(2)
         for k in CONCENTRATIONS
     ]
-    found: Floats = np.logaddexp.reduce(each, axis=0) - math.log(len(each))
-    return found
+    log_mean: Floats = np.logaddexp.reduce(terms, axis=0) - math.log(len(terms))
+    return log_mean
 
 
 def of_looks(control: Floats, treatment: Floats) -> Floats:
@@ -52,8 +52,8 @@ def of_looks(control: Floats, treatment: Floats) -> Floats:
     weighted = day - np.log(d * (d + 1))[:, None]
     before = np.logaddexp.accumulate(np.concatenate([[-np.inf], weighted[:-1, -1]]))
     days = np.logaddexp(np.logaddexp(weighted, before[:, None]), -np.log(d + 1)[:, None])
-    found: Floats = np.logaddexp(total, days) - math.log(2)
-    return found
+    log_mean: Floats = np.logaddexp(total, days) - math.log(2)
+    return log_mean
 
 
 def daily(

@@ -68,20 +68,20 @@ def held(log: Log, n: int, rng: np.random.Generator) -> list[float]:
     rows, value = log(rng, n)
     metric = OffPolicy()
     metric.update(**rows)
-    found = metric.compute()
-    shown, alone = found.interval("sndr"), found.raw.interval("sndr")
-    if not shown.defined or math.isnan(found.sndr):
+    result = metric.compute()
+    shown, raw_interval = result.interval("sndr"), result.raw.interval("sndr")
+    if not shown.defined or math.isnan(result.sndr):
         return [0.0, math.nan, math.nan, math.nan, math.nan]
     w = rows["target"] / rows["logged"]
     slope = float(w @ (rows["rewards"] - rows["predicted_logged"]) / w.sum())
-    greatest = found.interval("dr").se + abs(slope) * found.interval("mean_weight").se
-    far = alone.width / 2 * greatest / alone.se
+    greatest = result.interval("dr").se + abs(slope) * result.interval("mean_weight").se
+    far = raw_interval.width / 2 * greatest / raw_interval.se
     return [
         1.0,
-        float(alone.lower <= value <= alone.upper),
+        float(raw_interval.lower <= value <= raw_interval.upper),
         float(shown.lower <= value <= shown.upper),
-        float(abs(found.sndr - value) <= far),
-        alone.se / greatest,
+        float(abs(result.sndr - value) <= far),
+        raw_interval.se / greatest,
     ]
 
 

@@ -57,8 +57,8 @@ def clicks(
 
     alike: all have the same rate.
     """
-    own = np.full(who.users, rate) if alike else rng.beta(1, 1 / rate - 1, who.users)
-    drawn: NDArray[np.int64] = (rng.random(who.n) < own[who.rows]).astype(np.int64)
+    rates = np.full(who.users, rate) if alike else rng.beta(1, 1 / rate - 1, who.users)
+    drawn: NDArray[np.int64] = (rng.random(who.n) < rates[who.rows]).astype(np.int64)
     return drawn
 
 
@@ -88,16 +88,16 @@ def scored(
 
 def squashed(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Numbers mapped to probabilities, in the same order."""
-    found: NDArray[np.float64] = 1 / (1 + np.exp(-x))
-    return found
+    probabilities: NDArray[np.float64] = 1 / (1 + np.exp(-x))
+    return probabilities
 
 
 def grouped_area(
     rng: np.random.Generator, who: Users, area: float, spread: float, first: int = 0
 ) -> UserGroups:
     """The area of these rows in groups of users; the scores of one user are correlated."""
-    own = (spread * rng.standard_normal(who.users))[who.rows]
-    labels, scores = scored(rng, who.n, area, 0.2, own, spread)
+    shifts = (spread * rng.standard_normal(who.users))[who.rows]
+    labels, scores = scored(rng, who.n, area, 0.2, shifts, spread)
     state = UserGroups(HistogramAUC())
     state.update(who.rows + first, labels=labels, scores=scores)
     return state
@@ -107,8 +107,8 @@ def grouped_lists(rng: np.random.Generator, who: Users, first: int = 0) -> UserG
     """NDCG@5 of one list per row: the relevant item is first with the probability of its user's
     quality, uniform in [0, 1], else at a uniform lower rank."""
     best = rng.random(who.n) < rng.random(who.users)[who.rows]
-    at = np.where(best, 0, rng.integers(1, LENGTH, who.n))
-    relevant = (at[:, None] == np.arange(LENGTH)).astype(np.int64)
+    ranks = np.where(best, 0, rng.integers(1, LENGTH, who.n))
+    relevant = (ranks[:, None] == np.arange(LENGTH)).astype(np.int64)
     scores = np.broadcast_to(np.arange(LENGTH, 0.0, -1.0), relevant.shape)
     state = UserGroups(RankingMetrics([NDCG @ LENGTH]))
     state.update(who.rows + first, labels=relevant, scores=scores)

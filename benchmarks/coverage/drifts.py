@@ -24,9 +24,9 @@ def of_rows(rows: int, rng: np.random.Generator) -> list[float]:
     for _ in range(LOOKS):
         for state in states:
             state.update(rng.standard_normal(rows // LOOKS))
-        found = drift(*states)
-        certain = certain or found.certain()
-    return [float(found.psi_pvalue < 0.05), NAN, NAN, float(certain)]
+        result = drift(*states)
+        certain = certain or result.certain()
+    return [float(result.psi_pvalue < 0.05), NAN, NAN, float(certain)]
 
 
 def of_users(users: int, shift: float, rng: np.random.Generator) -> list[float]:
@@ -38,11 +38,11 @@ def of_users(users: int, shift: float, rng: np.random.Generator) -> list[float]:
         state: UserGroups = UserGroups(Quantiles(resolution=4))
         state.update(who + side * users, values=means[who] + OWN * rng.standard_normal(len(who)))
         states.append(state)
-    found = drift(*states)
+    result = drift(*states)
     plain = drift(*(state.metric_state() for state in states))
     true = 2 * PHI(shift / 2 / math.hypot(1, OWN)) - 1
-    p = [float(one.psi_pvalue < 0.05) for one in (plain, found)]
-    return [*p, float(true in found.interval("ks")), NAN]
+    p = [float(outcome.psi_pvalue < 0.05) for outcome in (plain, result)]
+    return [*p, float(true in result.interval("ks")), NAN]
 
 
 DRIFTS: Final = Table(

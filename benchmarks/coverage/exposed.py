@@ -116,9 +116,9 @@ def sides(rows: Drawn, seen: Seen, arm: Bools, looks: int) -> tuple[Side, Side]:
 
     def cells(look: Ints, groups: Ints, weights: Floats | None = None) -> NDArray[np.float64]:
         is_seen = look < looks
-        at = look[is_seen] * K + groups[is_seen]
+        indices = look[is_seen] * K + groups[is_seen]
         weighed = None if weights is None else weights[is_seen]
-        sums = np.bincount(at, weighed, minlength=looks * K).reshape(-1, K)
+        sums = np.bincount(indices, weighed, minlength=looks * K).reshape(-1, K)
         total: NDArray[np.float64] = sums.cumsum(axis=0).astype(np.float64)
         return total
 
@@ -202,9 +202,9 @@ def watched(
     closed; whether one look at the end holds the final effect, in all and where it is judged; and
     whether it is judged."""
     looks = np.linspace(0.0, END, LOOKS + 1)[1:]
-    rows, plans, at = drawn(scene, share, rng), plans_of(scene, share), kind == "rate"
-    early = pairs(rows, so_far(rows, looks), LOOKS, plans, share)[at]
-    final = pairs(rows, closed(rows, looks), LOOKS, plans, share)[at]
+    rows, plans, side = drawn(scene, share, rng), plans_of(scene, share), kind == "rate"
+    early = pairs(rows, so_far(rows, looks), LOOKS, plans, share)[side]
+    final = pairs(rows, closed(rows, looks), LOOKS, plans, share)[side]
     judged, holds = final.enough(LOOKS - 1), float(held(final, 0.0))
     return [
         float(early.rejected(early.variance())),
@@ -222,7 +222,7 @@ def delayed(later: float, share: float, rng: np.random.Generator) -> list[float]
     looks, scene = np.linspace(0.0, END, LOOKS + 1)[1:], Scene()
     rows, plans = drawn(scene, share, rng, later=later), plans_of(scene, share)
     (early, _), (final, _) = (
-        pairs(rows, seen(rows, looks), LOOKS, plans, share) for seen in (so_far, closed)
+        pairs(rows, view(rows, looks), LOOKS, plans, share) for view in (so_far, closed)
     )
     days = [int(np.searchsorted(looks, day)) for day in (7, 14, 21)]
     with np.errstate(all="ignore"):

@@ -60,7 +60,7 @@ def alike(a: Looks, b: Looks, q: float, weight: float) -> tuple[float, float]:
     m(d)² / n, where m(d) are the means of both arms that fit d best.
     """
     (mean_a, mean_b), (own_a, own_b), (n_a, n_b) = (
-        [float(one[0]) for one in pair]
+        [float(series[0]) for series in pair]
         for pair in ((a.value, b.value), (a.variance, b.variance), (a.rows, b.rows))
     )
     n = n_a + n_b
@@ -89,13 +89,13 @@ def looked(scene: Scene, change: Change, rng: np.random.Generator) -> list[float
     """Whether each interval holds the effect, and whether the first and the last exclude 0."""
     treated = int(rng.binomial(scene.units, SHARE))
     sigma = change.sigma or scene.sigma
-    other = replace(scene, outcomes=scene.outcomes * change.outcomes, sigma=sigma)
+    treatment_scene = replace(scene, outcomes=scene.outcomes * change.outcomes, sigma=sigma)
     control = arm(values(scene, scene.units - treated, rng), rng)
-    treatment = arm(values(other, treated, rng, change.amounts), rng)
+    treatment = arm(values(treatment_scene, treated, rng, change.amounts), rng)
     truth = (change.amounts * change.outcomes - 1) * scene.outcomes * mean_activity(scene)
-    found = intervals(control, treatment)
-    holds = [float(lower <= truth <= upper) for lower, upper in found]
-    excludes = [float(not lower <= 0 <= upper) for lower, upper in (found[0], found[-1])]
+    bounds = intervals(control, treatment)
+    holds = [float(lower <= truth <= upper) for lower, upper in bounds]
+    excludes = [float(not lower <= 0 <= upper) for lower, upper in (bounds[0], bounds[-1])]
     return [*holds, *(excludes if truth else [math.nan, math.nan])]
 
 
@@ -120,8 +120,8 @@ EXPOSED_ONCE: Final = Table(
         "half and half excludes 0",
     ),
     tuple(
-        Row(f"{name.split(',')[0]}; {what}", partial(looked, SCENES[name], change), 500, 4)
+        Row(f"{name.split(',')[0]}; {label}", partial(looked, SCENES[name], change), 500, 4)
         for name in CHOSEN
-        for what, change in CHANGES.items()
+        for label, change in CHANGES.items()
     ),
 )

@@ -28,7 +28,7 @@ def reaches() -> Floats:
         Evidence(effect_size=0.0, std_error=1 / math.sqrt(v), least_count=1000)
         for v in range(1, LOOKS + 1)
     ]
-    return np.array([math.inf, *(sequence.at(one).upper for one in looks)])
+    return np.array([math.inf, *(sequence.at(look).upper for look in looks)])
 
 
 def fading(
@@ -80,8 +80,8 @@ FADING: Final = Table(
             for errors in (2.8, 3.5, 4.2, 6)
         ),
         *(
-            Row(name, partial(fading, errors, partial(then, at, factor)), 4000, 0.15)
-            for name, errors, at, factor in (
+            Row(name, partial(fading, errors, partial(then, start, factor)), 4000, 0.15)
+            for name, errors, start, factor in (
                 ("10, ends after a quarter", 10, 0.25, 0.0),
                 ("20, ends after a quarter", 20, 0.25, 0.0),
                 ("10, turns round after a quarter", 10, 0.25, -1.0),

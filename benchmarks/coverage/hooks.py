@@ -63,7 +63,7 @@ def sends(
                 state.update(np.repeat([1, 0], [clicks, n - clicks]))
         outcome = Experiment(plan, states).outcome()
         watched = watched_after(outcome, watched)
-        verdicts = {one.verdict for one in outcome.report(watched).findings}
+        verdicts = {finding.verdict for finding in outcome.report(watched).findings}
         worse, broken = worse or "worse" in verdicts, broken or "broken" in verdicts
         if worse or broken:
             first = so_far / N

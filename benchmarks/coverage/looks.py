@@ -32,8 +32,8 @@ def peek(kind: str, p: float, rng: np.random.Generator) -> list[float]:
     """Whether an A/A test was ever significant, for each number of evenly spaced looks."""
     sequence = tuned(N, p, 0.5)
     crossed = []
-    for found in rate_looks(rng, linear(N), (p, p)):
-        below = found.pvalue if kind == NAIVE else sequence.at(found).p_value
+    for evidence in rate_looks(rng, linear(N), (p, p)):
+        below = evidence.pvalue if kind == NAIVE else sequence.at(evidence).p_value
         crossed.append(below <= ALPHA)
     return [float(any(crossed[LOOKS // k - 1 :: LOOKS // k])) for k in COUNTS]
 
@@ -44,15 +44,17 @@ def stream(p: float, sizes: Sizes, rng: np.random.Generator) -> list[float]:
 
     sizes: new units of an arm at each look.
     """
-    sequences = [tuned(int(sizes.sum()), p, at) for at in TUNED]
+    sequences = [tuned(int(sizes.sum()), p, share) for share in TUNED]
     naive, crossed, last, width = False, [False] * len(TUNED), 1.0, math.nan
-    for found in rate_looks(rng, sizes, (p, p)):
-        last = found.pvalue
+    for evidence in rate_looks(rng, sizes, (p, p)):
+        last = evidence.pvalue
         naive |= last <= ALPHA
-        said = [one.at(found) for one in sequences]
-        crossed = [was or one.p_value <= ALPHA for was, one in zip(crossed, said, strict=True)]
-        fixed = found.effect_size_ci_upper - found.effect_size_ci_lower
-        width = (said[1].upper - said[1].lower) / fixed
+        results = [sequence.at(evidence) for sequence in sequences]
+        crossed = [
+            flag or result.p_value <= ALPHA for flag, result in zip(crossed, results, strict=True)
+        ]
+        fixed = evidence.effect_size_ci_upper - evidence.effect_size_ci_lower
+        width = (results[1].upper - results[1].lower) / fixed
     return [float(naive), float(last <= ALPHA), *map(float, crossed), width]
 
 
@@ -61,12 +63,12 @@ def power(times: float, rng: np.random.Generator) -> list[float]:
     sequence until then, and at which share of the units the sequence found it."""
     p, sequence = 0.05, tuned(N, 0.05, 0.5)
     effect = times * MDE_Z / math.sqrt(information(N, p))
-    found, stopped = None, math.nan
-    for i, found in enumerate(rate_looks(rng, linear(N), (p - effect / 2, p + effect / 2)), 1):
-        if math.isnan(stopped) and sequence.at(found).p_value <= ALPHA:
+    evidence, stopped = None, math.nan
+    for i, evidence in enumerate(rate_looks(rng, linear(N), (p - effect / 2, p + effect / 2)), 1):
+        if math.isnan(stopped) and sequence.at(evidence).p_value <= ALPHA:
             stopped = i / LOOKS
-    assert found is not None
-    return [float(found.pvalue <= ALPHA), float(not math.isnan(stopped)), stopped]
+    assert evidence is not None
+    return [float(evidence.pvalue <= ALPHA), float(not math.isnan(stopped)), stopped]
 
 
 def burn_in(p: float, share: float, sizes: Sizes, rng: np.random.Generator) -> list[float]:
@@ -76,19 +78,22 @@ def burn_in(p: float, share: float, sizes: Sizes, rng: np.random.Generator) -> l
     leasts = 1, 1, 10, 30
     sequences = [tuned(n, p, 0.25, share, least) for least in leasts]
     crossed = [False] * len(sequences)
-    for found in rate_looks(rng, sizes, (p, p), share):
-        errors = found.std_error, *[found.anytime_error] * 3
+    for evidence in rate_looks(rng, sizes, (p, p), share):
+        errors = evidence.std_error, *[evidence.anytime_error] * 3
         looks = [
             Evidence(
-                effect_size=found.effect_size,
+                effect_size=evidence.effect_size,
                 std_error=error,
-                least_count=found.least_count,
-                no_sequence=found.no_sequence,
+                least_count=evidence.least_count,
+                no_sequence=evidence.no_sequence,
             )
             for error in errors
         ]
-        said = [one.at(look).p_value <= ALPHA for one, look in zip(sequences, looks, strict=True)]
-        crossed = [was or now for was, now in zip(crossed, said, strict=True)]
+        rejections = [
+            sequence.at(look).p_value <= ALPHA
+            for sequence, look in zip(sequences, looks, strict=True)
+        ]
+        crossed = [flag or now for flag, now in zip(crossed, rejections, strict=True)]
     return list(map(float, crossed))
 
 
@@ -105,7 +110,7 @@ STREAMS: Final = Table(
     (
         "z-test at every look",
         "z-test at the last look",
-        *(f"sequence, tuned at {at:g} of the end" for at in TUNED),
+        *(f"sequence, tuned at {share:g} of the end" for share in TUNED),
         "width against one look",
     ),
     tuple(

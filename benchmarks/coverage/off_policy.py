@@ -115,13 +115,13 @@ def held(log: Log, n: int, limit: float | None, rng: np.random.Generator) -> lis
     rows, value = log(rng, n)
     metric = OffPolicy(reward_limit=limit)
     metric.update(**rows)
-    found = metric.compute()
-    shown = found.interval("snips").defined
+    result = metric.compute()
+    shown = result.interval("snips").defined
     figures = [float(shown)]
     for view in ("snips", "ips", "sndr"):
-        interval, alone = found.interval(view), found.raw.interval(view)
-        known = not math.isnan(getattr(found, view))
-        plain = float(alone.lower <= value <= alone.upper) if known else math.nan
+        interval, raw_interval = result.interval(view), result.raw.interval(view)
+        has_value = not math.isnan(getattr(result, view))
+        plain = float(raw_interval.lower <= value <= raw_interval.upper) if has_value else math.nan
         inside = float(interval.lower <= value <= interval.upper)
         figures += [plain] * (view != "sndr") + [inside if interval.defined else math.nan]
     return figures

@@ -42,9 +42,9 @@ class Ends(Protocol):
     def upper(self) -> float: ...
 
 
-def held(found: Ends, truth: float) -> float:
+def held(interval: Ends, truth: float) -> float:
     """1 if the interval holds the truth, else 0."""
-    return float(found.lower <= truth <= found.upper)
+    return float(interval.lower <= truth <= interval.upper)
 
 
 def by_size(once: Reading, rng: np.random.Generator) -> list[float]:
@@ -82,8 +82,8 @@ def macro_f1(rng: np.random.Generator, n: int) -> float:
     cells = np.repeat(np.arange(9), rng.multinomial(n, MATRIX.ravel()))
     state = MulticlassConfusion(3)
     state.update(cells // 3, cells % 3)
-    each = 2 * MATRIX.diagonal() / (MATRIX.sum(0) + MATRIX.sum(1))
-    return held(state.confidence_interval(view="macro_f1"), float(each.mean()))
+    scores = 2 * MATRIX.diagonal() / (MATRIX.sum(0) + MATRIX.sum(1))
+    return held(state.confidence_interval(view="macro_f1"), float(scores.mean()))
 
 
 def area(truth: float, prevalence: float, rng: np.random.Generator, n: int) -> float:
@@ -97,9 +97,9 @@ def user_areas(rng: np.random.Generator, n: int) -> float:
     """GAUC of users with about 20 rows each, each with their own area."""
     who = np.repeat(np.arange(n // 20), rng.geometric(0.05, n // 20))
     labels = (rng.random(len(who)) < 0.3).astype(np.int64)
-    own = (1 + rng.standard_normal(n // 20))[who]
+    effects = (1 + rng.standard_normal(n // 20))[who]
     state = GroupedAUC()
-    state.update(labels, squashed(rng.standard_normal(len(who)) + own * labels), groups=who)
+    state.update(labels, squashed(rng.standard_normal(len(who)) + effects * labels), groups=who)
     return held(state.confidence_interval(view="gauc"), PHI(1 / math.sqrt(3)))
 
 
@@ -125,10 +125,15 @@ def pair(rng: np.random.Generator, p: float, q: float, a: int, b: int) -> Compar
 
 def rates(p: float, q: float, a: int, b: int, rng: np.random.Generator) -> list[float]:
     """Whether the intervals hold difference and lift, whether p <= 0.05, and the standard error."""
-    found = pair(rng, p, q, a, b)
-    difference = found.effect_size_ci_lower <= q - p <= found.effect_size_ci_upper
-    relative = found.rel_effect_size_ci_lower <= q / p - 1 <= found.rel_effect_size_ci_upper
-    return [float(difference), float(relative), float(found.pvalue <= 0.05), 100 * found.std_error]
+    result = pair(rng, p, q, a, b)
+    difference = result.effect_size_ci_lower <= q - p <= result.effect_size_ci_upper
+    relative = result.rel_effect_size_ci_lower <= q / p - 1 <= result.rel_effect_size_ci_upper
+    return [
+        float(difference),
+        float(relative),
+        float(result.pvalue <= 0.05),
+        100 * result.std_error,
+    ]
 
 
 def cuped(rng: np.random.Generator) -> list[float]:
@@ -136,13 +141,13 @@ def cuped(rng: np.random.Generator) -> list[float]:
     arms = []
     for first in (0, 1000):
         who = active(rng, 1000)
-        own = rng.beta(1, 9, who.users)[who.rows]
-        now, before = ((rng.random(who.n) < own).astype(np.int64) for _ in range(2))
+        user_rates = rng.beta(1, 9, who.users)[who.rows]
+        now, before = ((rng.random(who.n) < user_rates).astype(np.int64) for _ in range(2))
         arms.append((grouped_clicks(who, now, first), grouped_clicks(who, before, first)))
     (a, x), (b, y) = arms
-    found = compare(a, b, covariate=Covariate(control=x, treatment=y))
-    held_it = found.effect_size_ci_lower <= 0 <= found.effect_size_ci_upper
-    return [float(held_it), math.nan, float(found.pvalue <= 0.05), 100 * found.std_error]
+    result = compare(a, b, covariate=Covariate(control=x, treatment=y))
+    held_it = result.effect_size_ci_lower <= 0 <= result.effect_size_ci_upper
+    return [float(held_it), math.nan, float(result.pvalue <= 0.05), 100 * result.std_error]
 
 
 def alike(rng: np.random.Generator) -> list[float]:
@@ -151,10 +156,10 @@ def alike(rng: np.random.Generator) -> list[float]:
     for first in (0, 1000):
         who = active(rng, 1000)
         arms.append(grouped_clicks(who, clicks(rng, who), first))
-    found = compare(*arms)
-    lift = found.rel_effect_size_ci_lower <= 0 <= found.rel_effect_size_ci_upper
-    held_it = found.effect_size_ci_lower <= 0 <= found.effect_size_ci_upper
-    return [float(held_it), float(lift), float(found.pvalue <= 0.05), 100 * found.std_error]
+    result = compare(*arms)
+    lift = result.rel_effect_size_ci_lower <= 0 <= result.rel_effect_size_ci_upper
+    held_it = result.effect_size_ci_lower <= 0 <= result.effect_size_ci_upper
+    return [float(held_it), float(lift), float(result.pvalue <= 0.05), 100 * result.std_error]
 
 
 def _row(name: str, once: Reading, replicates: int = 1000, ms: float = 1.0) -> Row:

@@ -63,8 +63,8 @@ def ever_significant(pair: Pair) -> bool:
 def first_looks(rng: np.random.Generator) -> Ints:
     """The look at which each user comes first, [USERS], ascending."""
     new = logarithmic(USERS, LOOKS)
-    found: Ints = np.repeat(np.arange(LOOKS), new)
-    return rng.permutation(found)
+    looks: Ints = np.repeat(np.arange(LOOKS), new)
+    return rng.permutation(looks)
 
 
 def users_with_an_event(rng: np.random.Generator, treated: Bools, share: float) -> Iterator[Pair]:
@@ -87,8 +87,8 @@ def clicks_of_heavy_users(rng: np.random.Generator, treated: Bools, share: float
     look = rng.integers(first[user], LOOKS)
     click = rng.random(len(user)) < rng.beta(0.5, 9.5, USERS)[user]
     cells = look * K + rng.integers(0, K, USERS)[user]
-    seen = np.full(USERS, LOOKS)
-    np.minimum.at(seen, user, look)
+    arrival = np.full(USERS, LOOKS)
+    np.minimum.at(arrival, user, look)
     n_all = np.bincount(cells, minlength=LOOKS * K).reshape(-1, K)
     y_all = np.bincount(cells[click], minlength=LOOKS * K).reshape(-1, K)
     v_opt = planned(USERS, 0.05 * 0.95 * (1 / 11 + 1 / 5), share)
@@ -96,16 +96,16 @@ def clicks_of_heavy_users(rng: np.random.Generator, treated: Bools, share: float
         rows = treatment[user]
         n = np.bincount(cells[rows], minlength=LOOKS * K).reshape(-1, K)
         y = np.bincount(cells[rows & click], minlength=LOOKS * K).reshape(-1, K)
-        users = [np.bincount(seen[arm], minlength=LOOKS) for arm in (~treatment, treatment)]
+        users = [np.bincount(arrival[arm], minlength=LOOKS) for arm in (~treatment, treatment)]
         sides = of_users(y_all - y, n_all - n, users[0]), of_users(y, n, users[1])
         yield Pair(*sides, v_opt, share)
 
 
 def amounts_of_users(rng: np.random.Generator, treated: Bools, share: float) -> Iterator[Pair]:
     """Mean amounts per user, lognormal with σ 1; each comes once."""
-    look, own = np.sort(first_looks(rng)), lognormal(1.0)
-    values = own.draw(rng, USERS)
-    v_opt = planned(USERS, own.square - own.mean**2, share)
+    look, amounts = np.sort(first_looks(rng)), lognormal(1.0)
+    values = amounts.draw(rng, USERS)
+    v_opt = planned(USERS, amounts.square - amounts.mean**2, share)
     for treatment in treated:
         sides = [
             of_rows(values[arm], np.bincount(look[arm], minlength=LOOKS))

@@ -18,8 +18,8 @@ PICTURED: Final = "peeking"
 
 def tables_of(text: str) -> dict[str, str]:
     """The text between `<!-- table NAME -->` and `<!-- end -->`, by name."""
-    found = re.findall(r"<!-- table ([a-z-]+) -->\n(.*?)<!-- end -->", text, re.DOTALL)
-    return {name: inside.strip() for name, inside in found}
+    matches = re.findall(r"<!-- table ([a-z-]+) -->\n(.*?)<!-- end -->", text, re.DOTALL)
+    return {name: inside.strip() for name, inside in matches}
 
 
 def put(key: str, table: str) -> None:

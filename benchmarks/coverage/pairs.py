@@ -41,11 +41,11 @@ def both(paired: Paired, truth: float) -> list[float]:
     """Whether the interval of two arms and that of Paired hold the true difference, and how many
     times as wide that of two arms is."""
     result = paired.compute()
-    found, half = result.interval(), 1.96 * math.hypot(*(result.interval(m).se for m in "ab"))
+    interval, half = result.interval(), 1.96 * math.hypot(*(result.interval(m).se for m in "ab"))
     return [
-        float(abs(found.estimate - truth) <= half),
-        float(truth in found),
-        2 * half / found.width,
+        float(abs(interval.estimate - truth) <= half),
+        float(truth in interval),
+        2 * half / interval.width,
     ]
 
 
@@ -94,10 +94,10 @@ def areas_within_users(users: int, rng: np.random.Generator) -> list[float]:
 def losses(n: int, rng: np.random.Generator) -> list[float]:
     """Two log losses: of the true chances, and of chances that are somewhat wrong."""
     chances, wrong = CHANCES, GUESSES
-    at = rng.integers(0, len(chances), n)
-    labels = (rng.random(n) < chances[at]).astype(np.int64)
+    indices = rng.integers(0, len(chances), n)
+    labels = (rng.random(n) < chances[indices]).astype(np.int64)
     paired = Paired(Calibration())
-    paired.update(labels=labels, scores_a=chances[at], scores_b=wrong[at])
+    paired.update(labels=labels, scores_a=chances[indices], scores_b=wrong[indices])
     of_label = chances * np.log(wrong / chances) + (1 - chances) * np.log1p(-wrong)
     return both(paired, float((of_label - (1 - chances) * np.log1p(-chances)).mean()))
 
@@ -123,11 +123,13 @@ def quantiles(view: str, users: int, rng: np.random.Generator) -> list[float]:
         state.update(who, values=common + moved + 0.5 * rng.standard_normal(len(who)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that of two arms with the same users
-        apart, together = (compare(*states, view=view, paired=one) for one in (False, True))
-    ends = [(one.effect_size_ci_lower, one.effect_size_ci_upper) for one in (apart, together)]
-    held = [float(lower <= MOVED <= upper) for lower, upper in ends]
+        apart, together = (compare(*states, view=view, paired=flag) for flag in (False, True))
+    ends = [
+        (result.effect_size_ci_lower, result.effect_size_ci_upper) for result in (apart, together)
+    ]
+    hits = [float(lower <= MOVED <= upper) for lower, upper in ends]
     widths = [upper - lower for lower, upper in ends]
-    return [*held, widths[0] / widths[1] if widths[1] < math.inf else math.nan]
+    return [*hits, widths[0] / widths[1] if widths[1] < math.inf else math.nan]
 
 
 PAIRS: Final = Table(
@@ -154,14 +156,14 @@ def heavy_users(users: int, exponent: float, rng: np.random.Generator) -> list[f
     by_rank = 1 / np.arange(1, users + 1) ** exponent
     rows = np.maximum(np.round(by_rank / by_rank.sum() * 10 * users), 1).astype(np.int64)
     who = np.repeat(rng.permutation(10 * users)[:users], rows)
-    own = np.repeat(rng.standard_normal(users), rows) * math.sqrt(OWN_PART)
+    user_part = np.repeat(rng.standard_normal(users), rows) * math.sqrt(OWN_PART)
     noise = math.sqrt(1 - OWN_PART) * rng.standard_normal(len(who))
     paired = Paired(UserGroups(Ratio()))
-    paired.update(groups=who, numerators_a=own + noise, numerators_b=np.zeros(len(who)))
+    paired.update(groups=who, numerators_a=user_part + noise, numerators_b=np.zeros(len(who)))
     result = paired.compute()
-    known, used = result.error_of(), sum(n > 0 for n in result.value_a.weights)
-    far = abs(float(result.difference)) / math.sqrt(known.variance)
-    return [float(far >= student(used - 1)), float(result.pvalue <= 0.05), known.df + 1]
+    error, used = result.error_of(), sum(n > 0 for n in result.value_a.weights)
+    far = abs(float(result.difference)) / math.sqrt(error.variance)
+    return [float(far >= student(used - 1)), float(result.pvalue <= 0.05), error.df + 1]
 
 
 def student(df: float) -> float:

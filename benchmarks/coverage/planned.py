@@ -49,9 +49,9 @@ def scores(
 def clicks_of_users(rate: float, rng: np.random.Generator, n: int, effect: float) -> Accumulator:
     """Rows of users with rates of their own, about n rows."""
     state, users, mean = UserGroups(Ratio()), math.ceil(n / OF_USER), rate + effect
-    own = rng.beta(4 * mean, 4 * (1 - mean), users)
+    rates = rng.beta(4 * mean, 4 * (1 - mean), users)
     who = rng.integers(2**62) + np.arange(users)
-    clicked = rng.random(users * OF_USER) < np.repeat(own, OF_USER)
+    clicked = rng.random(users * OF_USER) < np.repeat(rates, OF_USER)
     state.update(np.repeat(who, OF_USER), numerators=clicked)
     return state
 
@@ -80,11 +80,11 @@ def with_effect(
 ) -> tuple[float, float, float]:
     """Whether daily looks have found the planned effect when the planned units are there, and at
     which share of them; and whether one look has, with its own number."""
-    at = first_found(planned, draw, planned.effect, rng)
+    share = first_found(planned, draw, planned.effect, rng)
     once = planned.one_look
     single = compare(draw(rng, once.control + 1, 0.0), draw(rng, once.treatment, planned.effect))
     is_shown = single.pvalue <= 1.0 - planned.level and single.effect_size * planned.effect > 0
-    return float(not math.isnan(at)), at, float(is_shown)
+    return float(not math.isnan(share)), share, float(is_shown)
 
 
 def outcomes(
@@ -144,11 +144,11 @@ PLANS: Final[dict[str, tuple[Callable[[], PlannedTest], Draw]]] = {
 def row(name: str, ms: float) -> Row:
     """The row of one of the plans, which is made when it is first needed."""
     plan, draw = PLANS[name]
-    made: list[PlannedTest] = []
+    cache: list[PlannedTest] = []
 
     def once(rng: np.random.Generator) -> tuple[float, float, float, float]:
-        made[:] = made or [plan()]
-        return outcomes(made[0], draw, rng)
+        cache[:] = cache or [plan()]
+        return outcomes(cache[0], draw, rng)
 
     return Row(name, once, 600, ms)
 

@@ -24,11 +24,11 @@ CONFIDENT: Final = 20  # the e-value that rejects at 5 %
 
 def every_list(rng: np.random.Generator) -> list[float]:
     """Lists of users who click on either team alike, a look at each; a third has a tie."""
-    state, found = Interleaving(), False
+    state, alarm = Interleaving(), False
     for side in rng.integers(0, 3, LISTS).tolist():
         state.update([side != 1], [side != 0])
-        found = found or state.compute().e_value >= CONFIDENT
-    return [float(found), NAN, NAN]
+        alarm = alarm or state.compute().e_value >= CONFIDENT
+    return [float(alarm), NAN, NAN]
 
 
 def only_ties(rng: np.random.Generator) -> list[float]:
@@ -44,42 +44,42 @@ def returning(prefer: float, drift: float, rng: np.random.Generator) -> list[flo
     """Lists of users who come back. Each prefers a team by up to `prefer`, which changes its sign
     during the test if they drift; on average over users and time they prefer none."""
     state: UserGroups = UserGroups(Interleaving())
-    own, found = rng.uniform(-prefer, prefer, USERS), [0.0, 0.0, 0.0]
+    preferences, misses = rng.uniform(-prefer, prefer, USERS), [0.0, 0.0, 0.0]
     for look in range(LOOKS):
         who = rng.integers(0, USERS, LISTS // LOOKS)
-        now = own * (1 - 2 * drift * look / (LOOKS - 1))
+        now = preferences * (1 - 2 * drift * look / (LOOKS - 1))
         won = rng.random(len(who)) < 0.5 + now[who]
         state.update(who, clicks_a=~won, clicks_b=won)
         looked = [float(state.compute().e_value >= CONFIDENT), *missed(state, 0.0)]
-        found = list(map(max, found, looked))
-    return found if not prefer else [NAN, *found[1:]]
+        misses = list(map(max, misses, looked))
+    return misses if not prefer else [NAN, *misses[1:]]
 
 
 def missed(state: UserGroups, truth: float) -> list[float]:
     """Whether the interval of one look and that of all looks miss."""
-    one, always = state.compute().interval(), SEQUENCE.of(state)
-    return [1 - held(one, truth), 1 - held(always, truth)]
+    interval, always = state.compute().interval(), SEQUENCE.of(state)
+    return [1 - held(interval, truth), 1 - held(always, truth)]
 
 
 def sessions(count: int, rng: np.random.Generator) -> list[float]:
     """Sessions one after the other, credit by session, a look after each."""
-    state, found = GroupedInterleaving(), False
+    state, alarm = GroupedInterleaving(), False
     for session in range(count):
         teams = rng.integers(0, 2, int(rng.integers(1, 6)))
         state.update(np.ones(len(teams), int), teams, groups=np.full(len(teams), session))
-        found = found or state.compute().e_value >= CONFIDENT
-    return [float(found), NAN, NAN]
+        alarm = alarm or state.compute().e_value >= CONFIDENT
+    return [float(alarm), NAN, NAN]
 
 
 def open_groups(rng: np.random.Generator) -> list[float]:
     """Credit by user, of users who all come back in each round: the winner of a user may change."""
-    state, found, always = GroupedInterleaving(), False, False
+    state, alarm, always = GroupedInterleaving(), False, False
     who = np.arange(5 * USERS)
     for _ in range(ROUNDS):
         state.update(np.ones(len(who), int), rng.integers(0, 2, len(who)), groups=who)
-        found = found or state.compute().e_value >= CONFIDENT
+        alarm = alarm or state.compute().e_value >= CONFIDENT
         always = always or not held(SEQUENCE.of(state), 0.0)
-    return [float(found), NAN, float(always)]
+    return [float(alarm), NAN, float(always)]
 
 
 def off_policy(users: int, rng: np.random.Generator) -> list[float]:
@@ -88,16 +88,19 @@ def off_policy(users: int, rng: np.random.Generator) -> list[float]:
     state: UserGroups = UserGroups(OffPolicy())
     sequence = ConfidenceSequence(horizon=Horizon(mde=0.05))
     logged, target = np.array([0.6, 0.3, 0.1]), np.array([0.2, 0.3, 0.5])
-    lift, own, found = np.array([-0.05, 0.0, 0.1]), rng.beta(6, 14, users), [0.0, 0.0]
+    lift, rates, misses = np.array([-0.05, 0.0, 0.1]), rng.beta(6, 14, users), [0.0, 0.0]
     truth = 0.3 + float(target @ lift)
     for _ in range(LOOKS):
         who, action = rng.integers(0, users, 500), rng.choice(3, 500, p=logged)
-        chance = np.clip(own[who] + lift[action], 0, 1)
+        chance = np.clip(rates[who] + lift[action], 0, 1)
         rewards = (rng.random(500) < chance).astype(np.int64)
         state.update(who, logged=logged[action], target=target[action], rewards=rewards)
-        one, always = state.compute().interval(), sequence.of(state)
-        found = [max(found[0], 1 - held(one, truth)), max(found[1], 1 - held(always, truth))]
-    return [NAN, *found]
+        interval, always = state.compute().interval(), sequence.of(state)
+        misses = [
+            max(misses[0], 1 - held(interval, truth)),
+            max(misses[1], 1 - held(always, truth)),
+        ]
+    return [NAN, *misses]
 
 
 POLICIES: Final = Table(

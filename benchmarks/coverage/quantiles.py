@@ -46,30 +46,30 @@ def returning(rng: np.random.Generator) -> Iterator[tuple[State, State]]:
     for _ in range(LOOKS):
         for i, state in enumerate(arms):
             who = rng.integers(0, USERS, ROWS // LOOKS)
-            own = rng.normal(0, math.sqrt(0.5), len(who))
-            state.update(USERS * i + who, values=APART * i + level[i, who] + own)
+            noise = rng.normal(0, math.sqrt(0.5), len(who))
+            state.update(USERS * i + who, values=APART * i + level[i, who] + noise)
         yield arms
 
 
 def watched(users: bool, rng: np.random.Generator) -> list[float]:
     """Whether any look misses: by quantile the interval of one look and the one of all looks, any
     quantile by the band, and the difference of the 0.9 quantiles."""
-    found = dict.fromkeys(SHARES, 0.0), dict.fromkeys(SHARES, 0.0)
+    misses = dict.fromkeys(SHARES, 0.0), dict.fromkeys(SHARES, 0.0)
     band, difference = math.nan if users else 0.0, 0.0
     for arms in returning(rng) if users else independent(rng):
         result = arms[0].compute()
         for p in SHARES:
             view, true = f"quantile({p})", TRUE[p]
             always = SEQUENCE.of(arms[0], view)
-            found[0][p] = max(found[0][p], outside(result.interval(view), true))
-            found[1][p] = max(found[1][p], outside(always, true))
+            misses[0][p] = max(misses[0][p], outside(result.interval(view), true))
+            misses[1][p] = max(misses[1][p], outside(always, true))
             if not users:
                 band = max(band, outside(result.interval(view, method="band"), true))
         states = {name: {"x": arm} for name, arm in zip("ab", arms, strict=True)}
         (contrast,) = Experiment(PLAN, states).contrasts()
         effect = contrast.anytime
         difference = max(difference, float(not effect.lower <= APART <= effect.upper))
-    return [*found[0].values(), *found[1].values(), band, difference]
+    return [*misses[0].values(), *misses[1].values(), band, difference]
 
 
 def outside(interval: Interval | Anytime, true: float) -> float:

@@ -66,13 +66,13 @@ def look_at(ramp: Ramp, units: int, looks: int, rng: np.random.Generator) -> lis
             add_rows(epochs[name][arm], successes, n)
         if (step + 1) % 4:
             continue
-        seen = {e: {v: {"rate": s} for v, s in arms.items()} for e, arms in epochs.items()}
-        (found,) = Experiment(plan, seen).contrasts()
+        states = {e: {v: {"rate": s} for v, s in arms.items()} for e, arms in epochs.items()}
+        (contrast,) = Experiment(plan, states).contrasts()
         together = compare(pooled["a"], pooled["b"])
-        simple, stratified = together.pvalue, found.comparison.pvalue
-        assert found.label is not None
-        now = (sequence.at(together).p_value, found.anytime.p_value, found.label.p_value)
-        ever = [was or p <= 0.05 for was, p in zip(ever, now, strict=True)]
+        simple, stratified = together.pvalue, contrast.comparison.pvalue
+        assert contrast.label is not None
+        now = (sequence.at(together).p_value, contrast.anytime.p_value, contrast.label.p_value)
+        ever = [flag or p <= 0.05 for flag, p in zip(ever, now, strict=True)]
     return [float(simple <= 0.05), float(ever[0]), float(stratified <= 0.05), *map(float, ever[1:])]
 
 

@@ -49,9 +49,9 @@ def tied_area() -> float:
 def scored_users(rng: np.random.Generator, who: Users, scale: Scale, first: int) -> UserGroups:
     """The area of these rows in groups of users, a fifth of them positive."""
     labels = (rng.random(who.n) < 0.2).astype(np.int64)
-    own = (SPREAD * rng.standard_normal(who.users))[who.rows]
+    shifts = (SPREAD * rng.standard_normal(who.users))[who.rows]
     state = UserGroups(ExactAUC())
-    scores = scale(rng.standard_normal(who.n) + own + SHIFT * labels)
+    scores = scale(rng.standard_normal(who.n) + shifts + SHIFT * labels)
     state.update(who.rows + first, labels=labels, scores=scores)
     return state
 

@@ -37,10 +37,10 @@ def one_look(amounts: Amounts, rng: np.random.Generator) -> list[float]:
     difference are significant at p 0.05."""
     many, few = (of_users(rng, np.array([n]), BUYERS, amounts) for n in (19 * SMALL, SMALL))
     error = math.sqrt(few.variance[0])
-    held = abs(few.value[0] - BUYERS * amounts.mean) <= student(few.df[0]) * error
+    hit = abs(few.value[0] - BUYERS * amounts.mean) <= student(few.df[0]) * error
     apart = abs(few.value[0] - many.value[0])
-    both = math.sqrt(few.variance[0] + many.variance[0])
-    return [float(held), float(apart > student(welch_df(many, few)) * both)]
+    joint_error = math.sqrt(few.variance[0] + many.variance[0])
+    return [float(hit), float(apart > student(welch_df(many, few)) * joint_error)]
 
 
 @cache

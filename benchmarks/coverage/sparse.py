@@ -60,18 +60,18 @@ class Looks:
 
     def ready(self, other: Looks) -> NDArray[np.bool_]:
         """Whether this arm has enough rows, given the other arm's; [looks]."""
-        found: NDArray[np.bool_]
+        mask: NDArray[np.bool_]
         if self.cells:
             rows = self.rows.astype(np.float64), other.rows.astype(np.float64)
-            found = expected_counts((self.number, other.number), rows)[0] >= EXPECTED
-            return found
-        found = ~(self.variance > 0) | (self.number >= SKEWNESS)
-        return found & self.rows_alone()
+            mask = expected_counts((self.number, other.number), rows)[0] >= EXPECTED
+            return mask
+        mask = ~(self.variance > 0) | (self.number >= SKEWNESS)
+        return mask & self.rows_alone()
 
     def rows_alone(self) -> NDArray[np.bool_]:
         """Whether there are a hundred rows and sixteen groups of users; [looks]."""
-        found: NDArray[np.bool_] = self.rows >= 100
-        return found if self.groups is None else found & (self.groups >= 16)
+        mask: NDArray[np.bool_] = self.rows >= 100
+        return mask if self.groups is None else mask & (self.groups >= 16)
 
 
 def together(a: Looks, b: Looks) -> Floats:
@@ -90,14 +90,14 @@ def grown(
 ) -> tuple[Ints, Ints, Floats]:
     """The number of new buyers at each look [looks]; the look and the amount of each buyer."""
     count = rng.binomial(new, buyers)
-    at = np.repeat(np.arange(len(new)), count)
-    return count, at, amounts.draw(rng, int(count.sum()))
+    looks = np.repeat(np.arange(len(new)), count)
+    return count, looks, amounts.draw(rng, int(count.sum()))
 
 
 def of_users(rng: np.random.Generator, new: Ints, buyers: float, amounts: Amounts) -> Looks:
     """Users with one row each, in groups: UserGroups(Ratio())."""
-    count, at, spent = grown(rng, new, buyers, amounts)
-    cells = at * K + rng.integers(0, K, len(at))
+    count, looks, spent = grown(rng, new, buyers, amounts)
+    cells = looks * K + rng.integers(0, K, len(looks))
     size = len(new) * K
     y = np.bincount(cells, spent, minlength=size).reshape(-1, K).cumsum(axis=0)
     n = rng.multinomial(new - count, np.full(K, 1 / K))
@@ -122,9 +122,9 @@ def of_groups(y: Floats, n: Ints) -> Looks:
 
 def of_lists(rng: np.random.Generator, new: Ints, buyers: float, amounts: Amounts) -> Looks:
     """Independent lists, most with the value 0: RankingMetrics."""
-    _, at, values = grown(rng, new, buyers, amounts)
-    first = np.bincount(at, values, minlength=len(new)).cumsum()
-    squares = np.bincount(at, values * values, minlength=len(new)).cumsum()
+    _, looks, values = grown(rng, new, buyers, amounts)
+    first = np.bincount(looks, values, minlength=len(new)).cumsum()
+    squares = np.bincount(looks, values * values, minlength=len(new)).cumsum()
     return of_values(first, squares, new.cumsum())
 
 
@@ -134,8 +134,8 @@ def of_values(first: Floats, squares: Floats, n: Ints) -> Looks:
     with np.errstate(all="ignore"):
         value, variance = first / n, (squares - first * first / n) / (n - 1) / n
         bound = first * first / squares
-        other = (n - first) ** 2 / (n - 2 * first + squares)
-    return Looks(value, variance, np.full(len(n), np.inf), n, np.minimum(bound, other))
+        mirror_bound = (n - first) ** 2 / (n - 2 * first + squares)
+    return Looks(value, variance, np.full(len(n), np.inf), n, np.minimum(bound, mirror_bound))
 
 
 def of_rates(view: str, shares: tuple[float, ...], rng: np.random.Generator, new: Ints) -> Looks:
@@ -164,7 +164,9 @@ def of_cells(view: str, cells: Ints) -> Looks:
                 tp / root - value * (1 / s + 1 / d) / 2,
             ]
             least = cells.min(axis=1).astype(np.float64)
-        squares = [n * one * one for n, one in zip((tp, fp, fn, tn), psi, strict=True)]
+        squares = [
+            n * derivative * derivative for n, derivative in zip((tp, fp, fn, tn), psi, strict=True)
+        ]
     variance, rows = np.sum(squares, axis=0), cells.sum(axis=1)
     decided = tp + fp + fn if view == "f1" else None
     df = np.full(len(tp), np.inf)
@@ -206,7 +208,7 @@ class Alarms:
 def welch_df(a: Looks, b: Looks, i: int = 0) -> float:
     """The degrees of freedom of the difference of two arms at a look."""
     whole = a.variance[i] + b.variance[i]
-    below = sum((one.variance[i] / whole) ** 2 / one.df[i] for one in (a, b))
+    below = sum((arm.variance[i] / whole) ** 2 / arm.df[i] for arm in (a, b))
     return float(1 / below) if below else math.inf
 
 
@@ -223,18 +225,18 @@ def watched(
     it is judged at the end. planned: the variance of a unit."""
     new = 2 * logarithmic(n, looks)
     treated = rng.binomial(new, share)
-    control, treatment = (arms(rng, some) for some in (new - treated, treated))
+    control, treatment = (arms(rng, units) for units in (new - treated, treated))
     v_opt = Horizon(units=2.0 * n, variance=planned, treatment_share=share).v_opt
     with np.errstate(all="ignore"):
         of_both = Alarms(control, treatment, together(control, treatment), v_opt)
-        each = Alarms(control, treatment, control.variance + treatment.variance, v_opt)
+        arm_alarms = Alarms(control, treatment, control.variance + treatment.variance, v_opt)
         rows = control.rows_alone() & treatment.rows_alone()
         ready = control.ready(treatment) & treatment.ready(control)
     varied = (control.variance > 0) & (treatment.variance > 0)
     tenth = np.arange(1, looks + 1) % (looks // 10) == 0
-    before = float(each.ever(rows & varied))
-    asked = rows, ready & tenth, ready
-    return [before, *(float(of_both.ever(at)) for at in asked), float(ready[-1])]
+    before = float(arm_alarms.ever(rows & varied))
+    masks = rows, ready & tenth, ready
+    return [before, *(float(of_both.ever(mask)) for mask in masks), float(ready[-1])]
 
 
 def users_watched(

@@ -27,8 +27,8 @@ def logarithmic(n: int, looks: int = LOOKS, first: int = 100) -> NDArray[np.int6
 
 def _new(units: NDArray[np.float64]) -> NDArray[np.int64]:
     """The new units at each look, from the totals before the first look and at each look."""
-    found: NDArray[np.int64] = np.diff(units.round()).astype(np.int64)
-    return found
+    increments: NDArray[np.int64] = np.diff(units.round()).astype(np.int64)
+    return increments
 
 
 def rate_looks(
@@ -45,8 +45,8 @@ def rate_looks(
     b = rng.binomial(2 * sizes, share) if share != 0.5 else sizes
     a = 2 * sizes - b
     clicks = rng.binomial(a, rates[0]), rng.binomial(b, rates[1])
-    seen = np.minimum(np.cumsum(a), np.cumsum(b))
-    for i, least in enumerate(seen.tolist()):
+    minima = np.minimum(np.cumsum(a), np.cumsum(b))
+    for i, least in enumerate(minima.tolist()):
         add_rows(control, clicks[0][i], a[i])
         add_rows(treatment, clicks[1][i], b[i])
         if least:

@@ -34,11 +34,11 @@ class Row:
         The random numbers of a replicate depend only on the row's name and the replicate's number.
         """
         seed = zlib.crc32(self.name.encode())
-        found = []
+        results = []
         for i in range(replicates):
-            found.append(tuple(self.once(np.random.default_rng([SEED, seed, i]))))
+            results.append(tuple(self.once(np.random.default_rng([SEED, seed, i]))))
             report(self.ms)
-        return [_mean(column) for column in zip(*found, strict=True)]
+        return [_mean(column) for column in zip(*results, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,5 +78,5 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _mean(values: Sequence[float]) -> float:
-    known = [one for one in values if not math.isnan(one)]
-    return math.fsum(known) / len(known) if known else math.nan
+    numbers = [value for value in values if not math.isnan(value)]
+    return math.fsum(numbers) / len(numbers) if numbers else math.nan

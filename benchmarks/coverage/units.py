@@ -29,14 +29,14 @@ def sample_ratio(
     alarms = [False] * 4
     for n, b in zip(np.cumsum(new).tolist(), treated, strict=True):
         units = {"control": n - b, "treatment": b}
-        found, other = strong.at(units), weak.at(units)
+        strong_result, weak_result = strong.at(units), weak.at(units)
         now = (
-            found.pvalue < 0.05,
-            found.pvalue < 0.001,
-            other.e_value >= 1000,
-            found.e_value >= 1000,
+            strong_result.pvalue < 0.05,
+            strong_result.pvalue < 0.001,
+            weak_result.e_value >= 1000,
+            strong_result.e_value >= 1000,
         )
-        alarms = [was or one for was, one in zip(alarms, now, strict=True)]
+        alarms = [flag or alarm for flag, alarm in zip(alarms, now, strict=True)]
     return list(map(float, alarms))
 
 

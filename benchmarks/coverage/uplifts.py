@@ -49,9 +49,9 @@ class Trial(NamedTuple):
         treated, labels, level = np.indices(counts.shape).reshape(3, -1)
         state = ExactUplift()
         state.update(labels, SCORES[level], treated, weights=counts.ravel())
-        found = state.compute()
-        return {**{view: float(getattr(found, view)) for view in (*AREAS, "ate")},
-                TOP: found.uplift_in_part(1)}  # fmt: skip
+        result = state.compute()
+        return {**{view: float(getattr(result, view)) for view in (*AREAS, "ate")},
+                TOP: result.uplift_in_part(1)}  # fmt: skip
 
     def state(self, rng: np.random.Generator) -> UserGroups:
         """The rows of users, who are treated or not and each have a rate of their own."""
@@ -63,28 +63,28 @@ class Trial(NamedTuple):
         chance = self.chances[treated.astype(np.intp), level]
         if several:
             chance = np.minimum(1, chance * rng.gamma(2, 0.5, self.users)[who])
-        found = UserGroups(ExactUplift())
+        state = UserGroups(ExactUplift())
         labels = rng.random(len(who)) < chance
-        found.update(
+        state.update(
             who + int(rng.integers(1 << 40)), labels=labels, scores=SCORES[level], treated=treated
         )
-        return found
+        return state
 
 
 def looked_at(trial: Trial, rng: np.random.Generator) -> list[float]:
     """Whether the intervals of areas, of the effect and of the top part hold; nan if there is none;
     whether the areas have no interval."""
     state, true = trial.state(rng), trial.truth
-    users, alone = state.compute(), state.metric_state().confidence_interval(view="ate")
-    found = [users.interval(view) for view in AREAS]
+    users, row_interval = state.compute(), state.metric_state().confidence_interval(view="ate")
+    intervals = [users.interval(view) for view in AREAS]
     areas = [
-        held(one, true[view]) if one.defined else math.nan
-        for view, one in zip(AREAS, found, strict=True)
+        held(interval, true[view]) if interval.defined else math.nan
+        for view, interval in zip(AREAS, intervals, strict=True)
     ]
     return [
         *areas,
-        float(not found[0].defined),
-        held(alone, true["ate"]),
+        float(not intervals[0].defined),
+        held(row_interval, true["ate"]),
         *effect_and_top(state, true),
         difference(trial, state, rng),
     ]
@@ -104,8 +104,8 @@ def effect_and_top(state: UserGroups, true: Mapping[str, float]) -> list[float]:
 
 def difference(trial: Trial, state: UserGroups, rng: np.random.Generator) -> float:
     """Whether the interval of the difference of two such trials' Qini coefficients holds 0."""
-    found = compare(trial.state(rng), state, view="qini")
-    ends = found.effect_size_ci_lower, found.effect_size_ci_upper
+    comparison = compare(trial.state(rng), state, view="qini")
+    ends = comparison.effect_size_ci_lower, comparison.effect_size_ci_upper
     return float(ends[0] <= 0 <= ends[1]) if math.isfinite(ends[1]) else math.nan
 
 

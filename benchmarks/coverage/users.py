@@ -55,8 +55,8 @@ def listed(users: int, rng: np.random.Generator) -> list[float]:
 def chosen(view: str, truth: float, rng: np.random.Generator) -> list[float]:
     """A rate at a threshold that the rows choose; it has no interval of independent rows."""
     who = active(rng, 1500)
-    own, scores = rng.standard_normal(1500)[who.rows], rng.standard_normal(who.n)
-    labels = rng.standard_normal(who.n) + own + scores > 1
+    shifts, scores = rng.standard_normal(1500)[who.rows], rng.standard_normal(who.n)
+    labels = rng.standard_normal(who.n) + shifts + scores > 1
     state = UserGroups(HistogramAUC())
     state.update(who.rows, labels=labels, scores=squashed(scores))
     users = state.confidence_interval(view=view)
@@ -84,28 +84,28 @@ def peeked(returning: bool, looks: int, rng: np.random.Generator) -> list[float]
     returning: each user's rows are spread over the looks; else all are at one look.
     """
     sizes = np.full(PEEKED_USERS, 10)
-    arms, own, at = [], [], []
+    arms, rates, arm_looks = [], [], []
     for first in (0, PEEKED_USERS):
         arms.append(np.repeat(np.arange(first, first + PEEKED_USERS), sizes))
-        own.append(np.repeat(rng.beta(1, 9, PEEKED_USERS), sizes))
-        look_of = rng.integers(0, looks, len(own[-1]) if returning else PEEKED_USERS)
-        at.append(look_of if returning else np.repeat(look_of, sizes))
+        rates.append(np.repeat(rng.beta(1, 9, PEEKED_USERS), sizes))
+        look_of = rng.integers(0, looks, len(rates[-1]) if returning else PEEKED_USERS)
+        arm_looks.append(look_of if returning else np.repeat(look_of, sizes))
     states = [UserGroups(Ratio()) for _ in arms]
     v_opt = 0.5 * PEEKED_USERS * 10 / (2 * 0.1 * 0.9)
     of_rows, of_users = ConfidenceSequence(v_opt=v_opt), ConfidenceSequence(v_opt=v_opt / 2)
     crossed = [False] * 4
     for look in range(looks):
-        for state, who, rate, look_of in zip(states, arms, own, at, strict=True):
+        for state, who, rate, look_of in zip(states, arms, rates, arm_looks, strict=True):
             now = look_of == look
             state.update(who[now], numerators=(rng.random(now.sum()) < rate[now]).astype(int))
-        rows, users = compare(*(one.metric_state() for one in states)), compare(*states)
-        said = (
+        rows, users = compare(*(groups.metric_state() for groups in states)), compare(*states)
+        p_values = (
             rows.pvalue,
             users.pvalue,
             of_rows.at(rows).p_value,
             of_users.at(users).p_value,
         )
-        crossed = [was or p <= 0.05 for was, p in zip(crossed, said, strict=True)]
+        crossed = [flag or p <= 0.05 for flag, p in zip(crossed, p_values, strict=True)]
     return list(map(float, crossed))
 
 

@@ -72,7 +72,7 @@ class Side:
         """That of the values so far."""
         if self.number is not None:
             return float(self.number[i])
-        sums = (Fraction(float(one[i])) for one in self.sums)
+        sums = (Fraction(float(series[i])) for series in self.sums)
         return skewness_number_of_sums(int(self.masses[0][i]), *sums)
 
 
@@ -81,8 +81,8 @@ def of_rows(values: Floats, new: Ints) -> Side:
     powers = [values, values * values]
     powers.append(powers[1] * values)
     starts = np.concatenate([[0], np.cumsum(new)[:-1]])
-    kept = np.minimum(starts, max(len(values) - 1, 0))
-    sums = [np.where(new > 0, np.add.reduceat(one, kept), 0.0).cumsum() for one in powers]
+    indices = np.minimum(starts, max(len(values) - 1, 0))
+    sums = [np.where(new > 0, np.add.reduceat(power, indices), 0.0).cumsum() for power in powers]
     n = new.cumsum().astype(np.float64)
     with np.errstate(all="ignore"):
         variance = np.maximum(sums[1] - sums[0] * sums[0] / n, 0.0) / (n - 1) / n
@@ -100,13 +100,13 @@ def of_events(events: Ints, new: Ints) -> Side:
 def of_users(y: Ints, rows: Ints, users: Ints) -> Side:
     """A rate over users, from the events and the rows of each group at each look [looks, K], and
     the users at each look."""
-    found = of_groups(y.cumsum(axis=0).astype(np.float64), rows.cumsum(axis=0))
+    result = of_groups(y.cumsum(axis=0).astype(np.float64), rows.cumsum(axis=0))
     n, events = rows.sum(axis=1).cumsum(), y.sum(axis=1).cumsum().astype(np.float64)
     with np.errstate(all="ignore"):
-        alone = found.value * (1 - found.value) / n
-        deff = np.where(alone > 0, found.variance / alone, np.nan)
+        row_variance = result.value * (1 - result.value) / n
+        deff = np.where(row_variance > 0, result.variance / row_variance, np.nan)
     masses = n.astype(np.float64), users.cumsum().astype(np.float64)
-    return Side(found.value, found.variance, masses, found.df, events=events, deff=deff)
+    return Side(result.value, result.variance, masses, result.df, events=events, deff=deff)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +138,15 @@ class Pair:
         if a.events is not None and b.events is not None:
             rows = float(a.masses[0][i]), float(b.masses[0][i])
             events = float(a.events[i]), float(b.events[i])
-            others = rows[0] - events[0], rows[1] - events[1]
-            deffs = [one.deff[i] for one in (a, b) if one.deff is not None]
-            deff = max([1.0, *(float(one) for one in deffs if one > 1)])
-            least = min(*expected_counts(events, rows), *expected_counts(others, rows))
+            failures = rows[0] - events[0], rows[1] - events[1]
+            deffs = [side.deff[i] for side in (a, b) if side.deff is not None]
+            deff = max([1.0, *(float(factor) for factor in deffs if factor > 1)])
+            least = min(*expected_counts(events, rows), *expected_counts(failures, rows))
             return least / deff >= EXPECTED
         if min(a.masses[0][i], b.masses[0][i]) < ROWS:
             return False
-        varied = [one for one in (a, b) if one.variance[i] > 0]
-        return all(one.skewness_number(i) >= SKEWNESS for one in varied)
+        varied = [side for side in (a, b) if side.variance[i] > 0]
+        return all(side.skewness_number(i) >= SKEWNESS for side in varied)
 
     def each_enough(self, i: int) -> bool:
         """Whether each arm by itself has enough rows at this look: ten events and ten other rows,
@@ -211,13 +211,13 @@ class Pair:
 def watched(pairs: tuple[Pair, Pair, Pair], margin: float) -> list[float]:
     """The figures of one replicate: of two equal arms, of a treatment that is worse by the margin
     of a guardrail, and of one with the effect that is looked for."""
-    pair, worse, other = pairs
+    pair, worse, effect_pair = pairs
     return [
         float(pair.rejected(pair.variance())),
         float(pair.rejected(pair.own_variance(), enough=lambda i: True)),
         float(worse.kept(margin)),
-        float(other.rejected(other.variance())),
-        float(other.rejected(other.own_variance(), enough=other.each_enough)),
+        float(effect_pair.rejected(effect_pair.variance())),
+        float(effect_pair.rejected(effect_pair.own_variance(), enough=effect_pair.each_enough)),
         float(pair.enough(LOOKS - 1)),
     ]
 
@@ -231,9 +231,9 @@ def new_units(rng: np.random.Generator, n: int, share: float) -> tuple[Ints, Int
 
 def planned(units: float, variance: float, share: float) -> float:
     """The information at which the sequence is narrowest: half of that at the end."""
-    found = Horizon(units=units, variance=variance, treatment_share=share).v_opt
-    assert found is not None
-    return found
+    v_opt = Horizon(units=units, variance=variance, treatment_share=share).v_opt
+    assert v_opt is not None
+    return v_opt
 
 
 def looked_for(units: float, variance: float, share: float, mean: float) -> float:
@@ -254,8 +254,8 @@ def amounts_watched(
     pairs = [Pair(control, treatment, v_opt, share)]
     if heavier is not None:
         (pair,) = pairs
-        found = watched((pair, pair, pair), 0.0)
-        return [*found[:2], *[math.nan] * 3, found[-1]]
+        figures = watched((pair, pair, pair), 0.0)
+        return [*figures[:2], *[math.nan] * 3, figures[-1]]
     effect = looked_for(N, variance, share, amounts.mean)
     pairs += [Pair(control, treatment.times(1 - x), v_opt, share) for x in (MARGIN, effect)]
     return watched((pairs[0], pairs[1], pairs[2]), MARGIN * amounts.mean)
@@ -305,9 +305,9 @@ def rates_stopped(rate: float, share: float, rng: np.random.Generator) -> list[f
     control, treated = (of_events(rng.binomial(n, rate), n) for n in new)
     none = of_events(0 * new[1], new[1])
     v_opt = planned(N, rate * (1 - rate), share)
-    equal, stopped = (Pair(control, one, v_opt, share) for one in (treated, none))
-    found = watched((equal, stopped, stopped), MARGIN * rate)
-    return [*found[:2], math.nan, *found[3:]]
+    equal, stopped = (Pair(control, arm, v_opt, share) for arm in (treated, none))
+    figures = watched((equal, stopped, stopped), MARGIN * rate)
+    return [*figures[:2], math.nan, *figures[3:]]
 
 
 def losses() -> Amounts:
@@ -315,8 +315,8 @@ def losses() -> Amounts:
 
     def draw(rng: np.random.Generator, n: int) -> Floats:
         p = 1 / (1 + np.exp(5.08 - rng.normal(0.0, 1.0, n)))
-        found: Floats = -np.log(np.where(rng.random(n) < p, p, 1 - p))
-        return found
+        log_losses: Floats = -np.log(np.where(rng.random(n) < p, p, 1 - p))
+        return log_losses
 
     values = draw(np.random.default_rng(1), 2_000_000)
     return Amounts(draw, float(values.mean()), float((values * values).mean()))
@@ -324,9 +324,9 @@ def losses() -> Amounts:
 
 def lighter(sigma: float, mean: float) -> Amounts:
     """Log-normal amounts of this mean."""
-    own = lognormal(sigma)
-    times = mean / own.mean
-    return Amounts(lambda rng, n: times * own.draw(rng, n), mean, times * times * own.square)
+    base = lognormal(sigma)
+    times = mean / base.mean
+    return Amounts(lambda rng, n: times * base.draw(rng, n), mean, times * times * base.square)
 
 
 def _percent(share: float) -> str:
@@ -334,7 +334,7 @@ def _percent(share: float) -> str:
 
 
 def _rows() -> list[Row]:
-    found: list[tuple[str, Callable[[np.random.Generator], list[float]], float]] = []
+    entries: list[tuple[str, Callable[[np.random.Generator], list[float]], float]] = []
     values = {
         "lognormal, σ 1": lognormal(1.0),
         "lognormal, σ 1.5": lognormal(1.5),
@@ -346,26 +346,26 @@ def _rows() -> list[Row]:
     for name, amounts in values.items():
         for share in SHARES:
             title = f"rows, {name}; {_percent(share)}"
-            found.append((title, partial(amounts_watched, amounts, share), 2.0))
+            entries.append((title, partial(amounts_watched, amounts, share), 2.0))
     for rate in (0.002, 0.01, 0.05, 0.3, 0.97):
         for share in (0.02, 0.05, 0.5, 0.95):
             title = f"rows, a rate of {_percent(rate)}; {_percent(share)}"
-            found.append((title, partial(rates_watched, rate, share), 0.4))
+            entries.append((title, partial(rates_watched, rate, share), 0.4))
     for a, b, rows in ((0.1, 1.9, 30), (0.2, 9.8, 10)):
         for share in (0.02, 0.05, 0.1, 0.5, 0.9, 0.95):
             title = f"users with {rows} rows, rates Beta({a:g}, {b:g}); {_percent(share)}"
-            found.append((title, partial(users_watched, a, b, rows, share), 3.0))
+            entries.append((title, partial(users_watched, a, b, rows, share), 3.0))
     for share in (0.05, 0.5):
         title = f"rows, a rate of 5 %, all events end; {_percent(share)}"
-        found.append((title, partial(rates_stopped, 0.05, share), 0.7))
+        entries.append((title, partial(rates_stopped, 0.05, share), 0.7))
         title = f"users with 30 rows, rates Beta(0.1, 1.9), all events end; {_percent(share)}"
-        found.append((title, partial(users_watched, 0.1, 1.9, 30, share, stops=True), 3.0))
-    own = lognormal(1.0)
+        entries.append((title, partial(users_watched, 0.1, 1.9, 30, share, stops=True), 3.0))
+    base = lognormal(1.0)
     for sigma, share in ((1.5, 0.05), (2.0, 0.05), (2.0, 0.5)):
         title = f"equal means, lognormal σ 1 and σ {sigma:g} in the treatment; {_percent(share)}"
-        heavy = lighter(sigma, own.mean)
-        found.append((title, partial(amounts_watched, own, share, heavier=heavy), 2.0))
-    return [Row(title, once, 1000, ms) for title, once, ms in found]
+        heavy = lighter(sigma, base.mean)
+        entries.append((title, partial(amounts_watched, base, share, heavier=heavy), 2.0))
+    return [Row(title, once, 1000, ms) for title, once, ms in entries]
 
 
 VERDICTS: Final = Table(

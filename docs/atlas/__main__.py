@@ -33,24 +33,24 @@ def asked(adapter: Adapter) -> dict[str, object] | None:
     if not python.exists():
         sys.stderr.write(f"{adapter.name}: no .cache/{adapter.environment}; run `make atlas`\n")
         return None
-    rows = json.dumps({one.key: one.rows for one in DEFINITIONS})
+    rows = json.dumps({definition.key: definition.rows for definition in DEFINITIONS})
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "values.json")
         command = [python, WORKER, adapter.path, output]
-        done = subprocess.run(
+        process = subprocess.run(
             command, input=rows, text=True, cwd=folder, timeout=600,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
-        if done.returncode != 0:
-            raise SystemExit(f"{adapter.name}: {done.stderr[-2000:]}")
-        found: dict[str, object] = json.loads(output.read_text(encoding="utf-8"))
+        if process.returncode != 0:
+            raise SystemExit(f"{adapter.name}: {process.stderr[-2000:]}")
+        answer: dict[str, object] = json.loads(output.read_text(encoding="utf-8"))
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return {
-        "version": found["version"],
+        "version": answer["version"],
         "date": today,
         "rows": rows_digest(),
         "calls": adapter.calls,
-        "values": found["values"],
+        "values": answer["values"],
     }
 
 
@@ -60,26 +60,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="compare, and write nothing")
     parser.add_argument("--page", action="store_true", help="only write the page")
     parser.add_argument("library", nargs="*", help="only these; the others stay as they are")
-    given = parser.parse_args(arguments)
-    kept = page.kept()
-    if not given.page:
-        libraries = dict(kept.get("libraries", {}))
-        chosen = [one for one in ADAPTERS if not given.library or one.name in given.library]
+    options = parser.parse_args(arguments)
+    record = page.kept()
+    if not options.page:
+        libraries = dict(record.get("libraries", {}))
+        chosen = [
+            entry for entry in ADAPTERS if not options.library or entry.name in options.library
+        ]
         for adapter in chosen:
             if (answer := asked(adapter)) is not None:
                 libraries[adapter.name] = answer
-        found = {
-            "ours": {one.key: page.plain(our_value(one)) for one in DEFINITIONS},
+        new_record = {
+            "ours": {
+                definition.key: page.plain(our_value(definition)) for definition in DEFINITIONS
+            },
             "libraries": libraries,
         }
-        if given.check:
-            changes = [*page.changes(kept, found)]
+        if options.check:
+            changes = [*page.changes(record, new_record)]
             sys.stdout.write("".join(f"{line}\n" for line in changes))
             return int(bool(changes))
-        text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+        text = json.dumps(new_record, indent=1, ensure_ascii=False) + "\n"
         page.VALUES.write_text(text, encoding="utf-8")
-        kept = found
-    page.PAGE.write_text(page.written(kept), encoding="utf-8")
+        record = new_record
+    page.PAGE.write_text(page.written(record), encoding="utf-8")
     return 0
 
 

@@ -21,14 +21,16 @@ class Adapter:
     @cached_property
     def _said(self) -> dict[str, object]:
         """The plain values that the file gives to names in capitals."""
-        said: dict[str, object] = {}
+        values: dict[str, object] = {}
         for node in ast.parse(self.path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Assign):
                 targets = ast.unparse(node.targets[0]).strip("()").split(", ")
                 if all(name.isupper() for name in targets):
                     value = ast.literal_eval(node.value)
-                    said.update(zip(targets, [value] if len(targets) == 1 else value, strict=True))
-        return said
+                    values.update(
+                        zip(targets, [value] if len(targets) == 1 else value, strict=True)
+                    )
+        return values
 
     @property
     def name(self) -> str:

@@ -18,12 +18,14 @@ FAMILIES: Final = {
     "Numbers, intervals and tests": of_numbers.DEFINITIONS,
     "Policies and treatments": of_policies.DEFINITIONS,
 }
-DEFINITIONS: Final = tuple(one for family in FAMILIES.values() for one in family)
+DEFINITIONS: Final = tuple(definition for family in FAMILIES.values() for definition in family)
 
 
 def rows_digest() -> str:
     """What changes when the rows of a definition change."""
-    rows = json.dumps({one.key: one.rows for one in DEFINITIONS}, sort_keys=True)
+    rows = json.dumps(
+        {definition.key: definition.rows for definition in DEFINITIONS}, sort_keys=True
+    )
     return hashlib.sha256(rows.encode()).hexdigest()[:16]
 
 

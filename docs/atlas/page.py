@@ -20,8 +20,8 @@ def kept() -> dict[str, Any]:
     """The values that were written last."""
     if not VALUES.exists():
         return {}
-    found: dict[str, Any] = json.loads(VALUES.read_text(encoding="utf-8"))
-    return found
+    record: dict[str, Any] = json.loads(VALUES.read_text(encoding="utf-8"))
+    return record
 
 
 def plain(value: float) -> float | str:
@@ -29,11 +29,11 @@ def plain(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-def agrees(ours: float | str, theirs: float | str) -> bool:
+def agrees(value: float | str, peer_value: float | str) -> bool:
     """Whether two values are equal to six digits; an error agrees with nothing."""
-    if isinstance(ours, str) or isinstance(theirs, str):
-        return ours == theirs
-    return math.isclose(ours, theirs, rel_tol=DIGITS, abs_tol=DIGITS)
+    if isinstance(value, str) or isinstance(peer_value, str):
+        return value == peer_value
+    return math.isclose(value, peer_value, rel_tol=DIGITS, abs_tol=DIGITS)
 
 
 def shown(value: float | str) -> str:
@@ -41,14 +41,16 @@ def shown(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value + 0.0:.6g}"  # and no -0
 
 
-def differences(found: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float | str, float | str]]:
+def differences(
+    record: Mapping[str, Any],
+) -> dict[tuple[str, str], tuple[float | str, float | str]]:
     """Our value and that of the library, by library and key, where they differ."""
-    ours = found["ours"]
+    values = record["ours"]
     return {
-        (name, key): (ours[key], value)
-        for name, library in found["libraries"].items()
+        (name, key): (values[key], value)
+        for name, library in record["libraries"].items()
         for key, value in library["values"].items()
-        if not agrees(ours[key], value)
+        if not agrees(values[key], value)
     }
 
 
@@ -57,10 +59,10 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     for name, library in now["libraries"].items():
         kept_library = before["libraries"].get(name, {"version": "none", "values": {}})
         for key, value in library["values"].items():
-            was = kept_library["values"].get(key, "none")
-            if not agrees(was, value):
+            old_value = kept_library["values"].get(key, "none")
+            if not agrees(old_value, value):
                 versions = f"{kept_library['version']} to {library['version']}"
-                yield f"{name} {versions}: {key} was {shown(was)}, is {shown(value)}"
+                yield f"{name} {versions}: {key} was {shown(old_value)}, is {shown(value)}"
     for key, value in now["ours"].items():
         if before["ours"].get(key) != value:
             yield f"ours: {key} was {before['ours'].get(key)}, is {value}"
@@ -73,33 +75,33 @@ def rows_of(definition: Definition) -> Iterator[str]:
             yield f"- {name} `{json.dumps(rows)}`"
 
 
-def lines_of(definition: Definition, found: Mapping[str, Any]) -> Iterator[str]:
+def lines_of(definition: Definition, record: Mapping[str, Any]) -> Iterator[str]:
     """A definition with the answers of all libraries that have it."""
-    ours = found["ours"][definition.key]
+    reference = record["ours"][definition.key]
     yield f"### {definition.title}\n\n{definition.text}\n\n" + "\n".join(rows_of(definition)) + "\n"
     yield "| library | call | value | why it differs |\n|---|---|--:|---|"
-    yield f"| **streammetrics** | `{definition.ours}` | {shown(ours)} | |"
-    for name, library in sorted(found["libraries"].items(), key=lambda item: item[0].lower()):
+    yield f"| **streammetrics** | `{definition.ours}` | {shown(reference)} | |"
+    for name, library in sorted(record["libraries"].items(), key=lambda item: item[0].lower()):
         if definition.key in library["values"]:
-            call, value = (library[one][definition.key] for one in ("calls", "values"))
-            same = agrees(ours, value)
+            call, value = (library[field][definition.key] for field in ("calls", "values"))
+            same = agrees(reference, value)
             reason = "" if same else definition.reasons.get(name, "")
-            said = f"`{value}`" if isinstance(value, str) and ":" in value else shown(value)
-            said, ending = (said, "|") if same else (f"**{said}**", f"| {reason} |")
-            yield f"| {name} | `{call}` | {said} {ending}" + " |" * same
+            cell = f"`{value}`" if isinstance(value, str) and ":" in value else shown(value)
+            cell, ending = (cell, "|") if same else (f"**{cell}**", f"| {reason} |")
+            yield f"| {name} | `{call}` | {cell} {ending}" + " |" * same
     yield ""
 
 
-def overview(found: Mapping[str, Any]) -> Iterator[str]:
+def overview(record: Mapping[str, Any]) -> Iterator[str]:
     """A line for each library."""
-    differ = differences(found)
+    differ = differences(record)
     yield "| library | version | asked on | definitions | as here | otherwise |"
     yield "|---|---|---|--:|--:|--:|"
-    for name, library in sorted(found["libraries"].items(), key=lambda item: item[0].lower()):
+    for name, library in sorted(record["libraries"].items(), key=lambda item: item[0].lower()):
         total = len(library["values"])
-        other = sum(one == name for one, _ in differ)
-        asked = f"{library['version']} | {library['date']}"
-        yield f"| {name} | {asked} | {total} | {total - other} | {other} |"
+        deviations = sum(key == name for key, _ in differ)
+        stamp = f"{library['version']} | {library['date']}"
+        yield f"| {name} | {stamp} | {total} | {total - deviations} | {deviations} |"
 
 
 HEAD: Final = """\
@@ -121,14 +123,14 @@ with what surrounds them, such as a mean over lists. Names in a call are the row
 """
 
 
-def written(found: Mapping[str, Any]) -> str:
+def written(record: Mapping[str, Any]) -> str:
     """The page."""
     lines = []
     for title, family in FAMILIES.items():
         lines.append(f"## {title}\n")
-        lines.extend(line for one in family for line in lines_of(one, found))
+        lines.extend(line for definition in family for line in lines_of(definition, record))
     head = HEAD.format(
-        definitions=len(DEFINITIONS), libraries=len(found["libraries"]),
-        overview="\n".join(overview(found)),
+        definitions=len(DEFINITIONS), libraries=len(record["libraries"]),
+        overview="\n".join(overview(record)),
     )  # fmt: skip
     return head + "\n".join(lines).rstrip("\n") + "\n"

@@ -30,8 +30,8 @@ def main() -> None:
         except NameError:  # a slip of the adapter
             raise
         except Exception as error:  # what the library says of such rows is the answer
-            said = str(error).strip().partition("\n")[0][:100]
-            values[key] = f"{type(error).__name__}: {said}" if said else type(error).__name__
+            message = str(error).strip().partition("\n")[0][:100]
+            values[key] = f"{type(error).__name__}: {message}" if message else type(error).__name__
     version = importlib.metadata.version(names["DISTRIBUTION"])
     Path(output).write_text(json.dumps({"version": version, "values": values}), encoding="utf-8")
 

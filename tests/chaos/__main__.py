@@ -37,8 +37,8 @@ COLUMNS = (
 def row(outcome: Outcome) -> str:
     """A line of the table."""
     plan = outcome.plan
-    seen = {**outcome.seen, "events": plan.events}
-    numbers = (f"{seen.get(name, 0):,}" for name in COLUMNS)
+    counts = {**outcome.seen, "events": plan.events}
+    numbers = (f"{counts.get(name, 0):,}" for name in COLUMNS)
     way = f"{plan.store}, {plan.library}, {plan.assignment}, {plan.workers} workers"
     result = "differs" if outcome.problems else "equal"
     return f"| {way} | {' | '.join(numbers)} | {outcome.seconds:.0f} s | {result} |"
@@ -60,10 +60,10 @@ def main() -> int:
         "--assignment", choices=tuple(ASSIGNMENTS), help="through confluent-kafka, for each store"
     )
     parser.add_argument("--minutes", type=float, default=60.0, help="of fire for each, at most")
-    given = parser.parse_args()
-    stores = given.stores.split(",")
+    options = parser.parse_args()
+    stores = options.stores.split(",")
     if not set(stores) <= WAYS.keys():
-        parser.error(f"--stores: expected some of {', '.join(WAYS)}, got {given.stores}")
+        parser.error(f"--stores: expected some of {', '.join(WAYS)}, got {options.stores}")
     say(f"| store | {' | '.join(COLUMNS)} | time | result |")
     say("|---" * (len(COLUMNS) + 3) + "|")
     outcomes = []
@@ -80,9 +80,9 @@ def main() -> int:
                     place = stack.enter_context(tempfile.TemporaryDirectory(prefix="chaos-pg-"))
                     database = stack.enter_context(Server(Path(place)))
                 url = stack.enter_context(store_of(store, folder, database))
-                way = ("confluent-kafka", given.assignment) if given.assignment else WAYS[store]
-                plan = Plan(store, *way, given.events, given.kills, given.workers,
-                            given.seed, minutes=given.minutes)  # fmt: skip
+                way = ("confluent-kafka", options.assignment) if options.assignment else WAYS[store]
+                plan = Plan(store, *way, options.events, options.kills, options.workers,
+                            options.seed, minutes=options.minutes)  # fmt: skip
                 outcome = Siege(plan, folder, broker, database, url).run()
                 outcomes.append(outcome)
                 say(row(outcome))

@@ -58,7 +58,9 @@ class Fleet:
             draw = self.rng.random()
             burns = fused and self._kills_left() > 0 and draw < 0.5
             point = self.rng.choice(POINTS) if burns else "-"
-            needed = fused and not any(one.zombie for one in self.workers) and not self.refused()
+            needed = (
+                fused and not any(worker.zombie for worker in self.workers) and not self.refused()
+            )
             zombie = needed or (fused and draw > 0.8)
             if zombie:
                 burns, point = False, ZOMBIE
@@ -74,50 +76,57 @@ class Fleet:
 
     def tend(self) -> None:
         """Wake those whose time has come, and take note of those that have ended."""
-        for one in list(self.workers):
-            if one.wakes_s is None and _is_stopped(one.popen.pid):
-                self._note_stop(one)
-            if one.wakes_s is not None and self._may_wake(one, time.monotonic() - one.wakes_s):
-                one.popen.send_signal(signal.SIGCONT)
-                one.wakes_s, one.zombie = None, False
-            code = one.popen.poll()
+        for worker in list(self.workers):
+            if worker.wakes_s is None and _is_stopped(worker.popen.pid):
+                self._note_stop(worker)
+            if worker.wakes_s is not None and self._may_wake(
+                worker, time.monotonic() - worker.wakes_s
+            ):
+                worker.popen.send_signal(signal.SIGCONT)
+                worker.wakes_s, worker.zombie = None, False
+            code = worker.popen.poll()
             if code is None:
                 continue
-            self.workers.remove(one)
+            self.workers.remove(worker)
             if code == -signal.SIGKILL:
                 self.seen["kills"] += 1
             elif code == TRY_AGAIN:
                 self.seen["gave up"] += 1
-            elif code == -signal.SIGTERM and not self._has_begun(one):
+            elif code == -signal.SIGTERM and not self._has_begun(worker):
                 continue  # it was asked before Python could hear
-            elif code or not one.asked:
-                said = (self.folder / f"{one.name}.log").read_text(errors="replace")
-                raise AssertionError(f"{one.name} ended with {code}:\n{said[-4000:]}")
+            elif code or not worker.asked:
+                log = (self.folder / f"{worker.name}.log").read_text(errors="replace")
+                raise AssertionError(f"{worker.name} ended with {code}:\n{log[-4000:]}")
 
     def kill(self, most: int) -> None:
         """SIGKILL to some of them at the same moment."""
-        for one in self._some(most):
-            if one.fused or self._kills_left() > 0:
-                one.fused = True  # its death is counted when it is seen
-                one.popen.kill()
+        for worker in self._some(most):
+            if worker.fused or self._kills_left() > 0:
+                worker.fused = True  # its death is counted when it is seen
+                worker.popen.kill()
 
     def stop(self) -> None:
         """SIGSTOP to one of them; SIGCONT follows when its session is over."""
-        for one in self._some(1):
-            if one.wakes_s is None:
-                one.popen.send_signal(signal.SIGSTOP)
-                self._note_stop(one)
+        for worker in self._some(1):
+            if worker.wakes_s is None:
+                worker.popen.send_signal(signal.SIGSTOP)
+                self._note_stop(worker)
 
     def ask(self) -> None:
         """SIGTERM to one of them. If it has read anything, it must end with code 0."""
-        for one in self._some(1):
-            self._ask(one)
+        for worker in self._some(1):
+            self._ask(worker)
+
+    def have_zombie(self) -> None:
+        """Ask one of them to end if none is a zombie, or about to end: the next one will be."""
+        if not any(worker.zombie or worker.asked for worker in self.workers):
+            self.ask()
 
     def end(self, limit_s: float = LIMIT_S) -> None:
         """SIGTERM to all. Each must end in time, with code 0 or by a fuse that burns."""
-        for one in self.workers:
-            one.wakes_s = -SLEEP_LIMIT_S if one.wakes_s is not None else None
-            self._ask(one)
+        for worker in self.workers:
+            worker.wakes_s = -SLEEP_LIMIT_S if worker.wakes_s is not None else None
+            self._ask(worker)
         limit = time.monotonic() + limit_s
         while self.workers:
             assert time.monotonic() < limit, f"{self.workers} do not end"
@@ -126,14 +135,14 @@ class Fleet:
 
     def close(self) -> None:
         """End whatever is left, by force."""
-        for one in self.workers:
-            one.popen.kill()
-            one.popen.wait()
+        for worker in self.workers:
+            worker.popen.kill()
+            worker.popen.wait()
 
     def tallies(self) -> tuple[int, ...]:
         """The sum of all tallies: taken, duplicates, commits, fenced."""
-        found = [Tally.read(path) for path in sorted(self.folder.glob("*.tally"))]
-        return tuple(map(sum, zip(*found, strict=True))) if found else (0, 0, 0, 0)
+        counts = [Tally.read(path) for path in sorted(self.folder.glob("*.tally"))]
+        return tuple(map(sum, zip(*counts, strict=True))) if counts else (0, 0, 0, 0)
 
     def refused(self) -> int:
         """How many of those that were stopped had a commit refused when they woke."""
@@ -142,33 +151,33 @@ class Fleet:
     def _fenced(self, name: str) -> int:
         return Tally.read(self.folder / f"{name}.tally")[3]
 
-    def _has_begun(self, one: Process) -> bool:
-        return (self.folder / f"{one.name}.tally").exists()
+    def _has_begun(self, worker: Process) -> bool:
+        return (self.folder / f"{worker.name}.tally").exists()
 
-    def _ask(self, one: Process) -> None:
-        if not one.asked:
-            one.asked = True
-            one.popen.terminate()
+    def _ask(self, worker: Process) -> None:
+        if not worker.asked:
+            worker.asked = True
+            worker.popen.terminate()
             self.seen["asked to end"] += 1
 
-    def _note_stop(self, one: Process) -> None:
-        one.wakes_s = time.monotonic() + self.rng.uniform(2, 4) * SESSION_S
-        one.overtaken = self.produced if one.zombie else 0
-        self._stood.setdefault(one.name, self._fenced(one.name))
+    def _note_stop(self, worker: Process) -> None:
+        worker.wakes_s = time.monotonic() + self.rng.uniform(2, 4) * SESSION_S
+        worker.overtaken = self.produced if worker.zombie else 0
+        self._stood.setdefault(worker.name, self._fenced(worker.name))
         self.seen["stops"] += 1
 
-    def _may_wake(self, one: Process, late_s: float) -> bool:
+    def _may_wake(self, worker: Process, late_s: float) -> bool:
         """Its time is over. Who holds what it was about to commit is overtaken first, but does not
         wait for ever: all others may be zombies too."""
-        return late_s >= SLEEP_LIMIT_S or (late_s >= 0 and self.counted >= one.overtaken)
+        return late_s >= SLEEP_LIMIT_S or (late_s >= 0 and self.counted >= worker.overtaken)
 
     def _kills_left(self) -> int:
-        return self.kills - self.seen["kills"] - sum(one.fused for one in self.workers)
+        return self.kills - self.seen["kills"] - sum(worker.fused for worker in self.workers)
 
     def _some(self, most: int) -> list[Process]:
         """Of those that are awake: one that sleeps is to wake as a zombie."""
         self.tend()
-        awake = [one for one in self.workers if one.wakes_s is None]
+        awake = [worker for worker in self.workers if worker.wakes_s is None]
         return self.rng.sample(awake, min(self.rng.randrange(1, most + 1), len(awake)))
 
 

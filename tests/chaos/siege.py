@@ -30,6 +30,7 @@ from tests.postgres_server import Server
 from tests.requirements import ROOT
 
 PROGRESS_LIMIT_S = 300.0
+BESIEGED = 0.9  # of each log, what is produced while workers die: the rest is for the last zombie
 ACTS = ("kill",) * 8 + ("stop",) * 3 + ("ask",) * 2 + ("broker", "store")
 CLASSIC = """\
 session_timeout_ms = {session_ms}
@@ -129,31 +130,30 @@ class Siege:
                     self._round(ledger, rounds)
                 limit_s = time.monotonic() + PROGRESS_LIMIT_S
                 while not self.fleet.refused() and time.monotonic() < limit_s:
-                    self._round(ledger, rounds)
+                    self._await_zombie(ledger)
                 self._recover(ledger)
                 problems += self._compare(ledger)
             except (AssertionError, LedgerError) as error:
                 problems.append(str(error))
             finally:
                 self.fleet.close()
-                for one in self.compactors:
-                    one.kill()
-                    one.wait()
-        taken, again, commits, fenced = self.fleet.tallies()
+                for compactor in self.compactors:
+                    compactor.kill()
+                    compactor.wait()
+        taken, duplicates, commits, fenced = self.fleet.tallies()
         counted = sum(self.heads.values())  # fewer than all events, if it ended early
         self.seen.update({"read again": taken - counted, "commits": commits, "fenced": fenced})
-        self.seen.update({"duplicates": again, "zombies refused": self.fleet.refused()})
+        self.seen.update({"duplicates": duplicates, "zombies refused": self.fleet.refused()})
         if not problems and not self.fleet.refused():
             problems.append("no worker that was stopped past its session had a commit refused")
         return Outcome(plan, self.seen, time.monotonic() - began_s, tuple(problems))
 
     # -- one round ----------------------------------------------------------------------------
     def _round(self, ledger: Ledger, rounds: int) -> None:
-        self._produce(rounds)
+        self._produce(2 / rounds, BESIEGED)
         self.fleet.fill(fused=True)
         self._progress(ledger)
-        done = self.seen["kills"] >= self.plan.kills  # only a zombie is waited for
-        time.sleep(SESSION_S if done else self.rng.random() * 0.3)
+        time.sleep(self.rng.random() * 0.3)
         if not self.acts:
             self.acts = self.rng.sample(ACTS, len(ACTS))
         match self.acts.pop():
@@ -173,17 +173,28 @@ class Siege:
         self._reap_compactors()
         self.fleet.tend()
 
-    def _produce(self, rounds: int) -> None:
-        """The next slice of each log: a share of what is left, so that there is always some."""
-        some = []
+    def _await_zombie(self, ledger: Ledger) -> None:
+        """Do nothing more to them: a worker that stands still before a commit is to sleep on while
+        others count, and to find its connections as they were. There is always more to count."""
+        if self._look(ledger) >= sum(self.produced):
+            self._produce(0)
+        self.fleet.have_zombie()
+        self.fleet.fill(fused=True)
+        time.sleep(SESSION_S / 4)
+        self.fleet.tend()
+
+    def _produce(self, share: float, until: float = 1.0) -> None:
+        """The next slice of each log: a record, and this share of what is left of its beginning
+        `until`."""
+        messages = []
         for number, values in enumerate(self.logs):
-            known = self.produced[number]
-            more = values[known : known + 2 * (len(values) - known) // rounds + 1]
-            some += [Record(value, number, b"key") for value in more]
-            self.produced[number] += len(more)
+            start, end = self.produced[number], int(until * len(values))
+            batch = values[start : min(end, start + int(share * (end - start)) + 1)]
+            messages += [Record(value, number, b"key") for value in batch]
+            self.produced[number] += len(batch)
         self.fleet.produced = sum(self.produced)
-        if some:
-            produce(self.broker.bootstrap, self.topic, some)
+        if messages:
+            produce(self.broker.bootstrap, self.topic, messages)
 
     def _progress(self, ledger: Ledger) -> None:
         """Wait until something more is counted, so that they do not die before they live."""
@@ -200,8 +211,8 @@ class Siege:
         if not ledger.generations():
             return 0
         for head in ledger.heads(ledger.generation()):
-            known = self.heads.get(head.partition, 0)
-            assert head.next_offset >= known, f"{head.partition} went back from {known}: {head}"
+            offset = self.heads.get(head.partition, 0)
+            assert head.next_offset >= offset, f"{head.partition} went back from {offset}: {head}"
             self.heads[head.partition] = head.next_offset
         self.fleet.counted = sum(self.heads.values())
         return self.fleet.counted
@@ -242,12 +253,12 @@ class Siege:
             )  # fmt: skip
 
     def _reap_compactors(self) -> None:
-        for one in list(self.compactors):
-            code = one.poll()
+        for compactor in list(self.compactors):
+            code = compactor.poll()
             if code is not None:
                 assert code in (0, 75), (self.folder / "compact.log").read_text()[-4000:]
                 self.seen["compactions"] += code == 0
-                self.compactors.remove(one)
+                self.compactors.remove(compactor)
 
     # -- the end ------------------------------------------------------------------------------
     def _recover(self, ledger: Ledger) -> None:
@@ -261,36 +272,38 @@ class Siege:
             time.sleep(0.1)
         self.fleet.tend()
         self.fleet.end()
-        for one in self.compactors:
-            one.wait(PROGRESS_LIMIT_S)
+        for compactor in self.compactors:
+            compactor.wait(PROGRESS_LIMIT_S)
         self._reap_compactors()
 
     def _compare(self, ledger: Ledger) -> Iterator[str]:
-        (known,) = {head.partition.topic_id for head in ledger.heads(ledger.generation())}
+        (topic_id,) = {head.partition.topic_id for head in ledger.heads(ledger.generation())}
         cluster = next(iter(self.heads)).cluster
         logs = {
-            Partition(cluster, self.topic, known, number): values
+            Partition(cluster, self.topic, topic_id, number): values
             for number, values in enumerate(self.logs)
         }
-        expected, found = fold(logs), counted(ledger)
-        self.seen["quarantined"] = len(found.refused)
+        expected, result = fold(logs), counted(ledger)
+        self.seen["quarantined"] = len(result.refused)
         for name in ("states", "counters", "heads", "refused"):
-            held, folded = getattr(found, name), getattr(expected, name)
-            if held != folded:
-                yield f"{name} differ from a fold over the log: {differences(held, folded)}"
+            actual, folded = getattr(result, name), getattr(expected, name)
+            if actual != folded:
+                yield f"{name} differ from a fold over the log: {differences(actual, folded)}"
         bad = sum(value in BROKEN for values in self.logs for value in values)
-        if len(found.refused) != bad:
-            yield f"{len(found.refused)} events in quarantine, expected {bad}"
+        if len(result.refused) != bad:
+            yield f"{len(result.refused)} events in quarantine, expected {bad}"
 
 
-def differences(held: object, folded: object) -> str:
+def differences(actual: object, folded: object) -> str:
     """The first entries that only one side has, of mappings or sequences; of bytes their digest."""
     sides = []
-    for side in (held, folded):
+    for side in (actual, folded):
         pairs = side.items() if isinstance(side, Mapping) else side
         assert isinstance(pairs, Iterable)
         sides.append([(k, sha256(v).hexdigest() if isinstance(v, bytes) else v) for k, v in pairs])
-    only = ([pair for pair in side if pair not in other] for side, other in (sides, sides[::-1]))
+    only = (
+        [pair for pair in side if pair not in opposite] for side, opposite in (sides, sides[::-1])
+    )
     held_only, folded_only = only
     return f"{len(held_only)} here, {held_only[:4]}; {len(folded_only)} there, {folded_only[:4]}"
 

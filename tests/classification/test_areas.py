@@ -78,9 +78,9 @@ def test_past_max_rows_a_state_says_so() -> None:
     result = full.compute()
     assert math.isnan(float(result.auc)) and result.rows == 5 and result.positives is None
     assert result.reason == "5 rows exceed max_rows=4"
-    one = ExactAUC(max_rows=4)
-    one.update([1, 0, 0, 0, 1], [0.0, 9.0, 9.0, 8.0, 1.0])
-    assert one == full  # the number of rows is all that is left
+    metric = ExactAUC(max_rows=4)
+    metric.update([1, 0, 0, 0, 1], [0.0, 9.0, 9.0, 8.0, 1.0])
+    assert metric == full  # the number of rows is all that is left
 
 
 # -- from buckets
@@ -97,9 +97,9 @@ METRICS = [
 
 
 def auc_of(metric: HistogramAUC) -> Bounded:
-    found = metric.compute().auc
-    assert isinstance(found, Bounded)
-    return found
+    area = metric.compute().auc
+    assert isinstance(area, Bounded)
+    return area
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=str)
@@ -109,11 +109,11 @@ def test_the_area_is_that_of_the_pairs_of_buckets(metric: HistogramAUC) -> None:
         rounded = [(y, float(b)) for (y, _), b in zip(rows, buckets, strict=True)]
         wins, ties, every = binary.pair_counts(rounded)
         if every:
-            found = auc_of(fed(rows, metric))
-            assert found.value == (2 * wins + ties) / (2 * every)
-            assert found.low in (wins / every, math.nextafter(wins / every, -1))
+            area = auc_of(fed(rows, metric))
+            assert area.value == (2 * wins + ties) / (2 * every)
+            assert area.low in (wins / every, math.nextafter(wins / every, -1))
             top = (wins + ties) / every
-            assert found.high in (top, math.nextafter(top, 2))
+            assert area.high in (top, math.nextafter(top, 2))
 
 
 def test_worked_values_of_buckets() -> None:
@@ -144,9 +144,9 @@ def test_the_resolution_for_a_width_is_the_least_that_keeps_to_it(metric: Histog
     scores, labels = rng.random(3000) ** 2, rng.integers(0, 2, 3000) * metric.positive
     weights = rng.integers(1, 5, 3000)
     for max_width in (0.05, 0.0005):
-        found = metric.resolution_for(labels, scores, max_width=max_width, weights=weights)
+        least = metric.resolution_for(labels, scores, max_width=max_width, weights=weights)
         widths = []
-        for resolution in (found, found - 1):
+        for resolution in (least, least - 1):
             settings = {**metric.settings(), "resolution": resolution}
             fed = HistogramAUC(**settings)  # type: ignore[arg-type]
             fed.update(labels, scores, weights=weights)
@@ -200,11 +200,11 @@ def one(k: int) -> list[tuple[int, float]]:
 def test_each_class_against_the_rest_is_what_exact_auc_says_of_it() -> None:
     result = of_classes(MulticlassAUC(3, exact=True))
     for k in range(3):
-        alone = ExactAUC()
-        alone.update([y for y, _ in one(k)], [s for _, s in one(k)])
-        assert result.curves[k] == alone.compute()
-        assert result.auc(None)[k] == alone.compute().auc  # type: ignore[index]
-        assert result.ap(None)[k] == alone.compute().ap  # type: ignore[index]
+        metric = ExactAUC()
+        metric.update([y for y, _ in one(k)], [s for _, s in one(k)])
+        assert result.curves[k] == metric.compute()
+        assert result.auc(None)[k] == metric.compute().auc  # type: ignore[index]
+        assert result.ap(None)[k] == metric.compute().ap  # type: ignore[index]
 
 
 def test_scores_in_buckets_are_probabilities_and_each_class_has_buckets_of_its_own() -> None:
@@ -222,12 +222,12 @@ def test_scores_in_buckets_are_probabilities_and_each_class_has_buckets_of_its_o
 def test_each_class_against_the_rest_is_what_histogram_auc_says_of_it(grid: Any) -> None:
     result = of_classes(MulticlassAUC(3, **grid))
     for k in range(3):
-        alone = HistogramAUC(**grid)
-        alone.update([y for y, _ in one(k)], [s for _, s in one(k)])
-        assert result.curves[k] == alone.compute()
+        metric = HistogramAUC(**grid)
+        metric.update([y for y, _ in one(k)], [s for _, s in one(k)])
+        assert result.curves[k] == metric.compute()
         for threshold in (0.5, 0.75, 1.0, 1.25):
-            ours = result.curves[k].confusion(threshold)
-            assert ours == alone.compute().confusion(threshold)
+            rates = result.curves[k].confusion(threshold)
+            assert rates == metric.compute().confusion(threshold)
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -238,16 +238,16 @@ def test_averages_are_macro_weighted_by_rows_of_the_class_and_micro(exact: bool)
     support = [sum(y for y, _ in one(k)) for k in range(3)]
     assert result.support == tuple(support)
     pooled = [row for k in range(3) for row in one(k)]
-    for found, each, micro in (
+    for view, values, micro in (
         (result.auc, areas, brute.area(pooled)),
         (result.ap, precisions, brute.average_precision(pooled)),
     ):
         for average, expected in (
-            ("macro", brute.mean(each, [1] * 3, math.nan)),
-            ("weighted", brute.mean(each, support, math.nan)),
+            ("macro", brute.mean(values, [1] * 3, math.nan)),
+            ("weighted", brute.mean(values, support, math.nan)),
             ("micro", micro),
         ):
-            value = found(average)
+            value = view(average)
             assert expected is not None
             if exact:
                 assert value == float(expected)
@@ -262,13 +262,13 @@ def test_the_ends_of_a_mean_are_the_means_of_the_ends() -> None:
     result = of_classes(MulticlassAUC(3, grid="edges", edges=(0.5,)))
     support = [curve.positives or 0 for curve in result.curves]
     for find in (result.auc, result.ap):
-        each = find(None)
-        assert isinstance(each, tuple)
+        values = find(None)
+        assert isinstance(values, tuple)
         for average, weights in (("macro", [1, 1, 1]), ("weighted", support)):
             mean = find(average)
             assert isinstance(mean, Bounded) and mean.low < mean.value < mean.high
             for end in ("low", "value", "high"):
-                of_ends = np.average([getattr(one, end) for one in each], weights=weights)
+                of_ends = np.average([getattr(value, end) for value in values], weights=weights)
                 assert getattr(mean, end) == pytest.approx(of_ends, rel=1e-15)
 
 

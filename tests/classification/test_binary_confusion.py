@@ -57,10 +57,10 @@ def test_counts_of_predictions_are_the_state_of_the_rows() -> None:
     metric = BinaryConfusion(threshold=0.25)
     rows = metric.empty()
     rows.update(LABELS, SCORES)
-    made = metric.from_counts(*aggregate((SCORES >= 0.25).astype(int)))
-    assert made.digest() == rows.digest()
-    made.update(LABELS, SCORES)
-    assert made == rows + rows
+    state = metric.from_counts(*aggregate((SCORES >= 0.25).astype(int)))
+    assert state.digest() == rows.digest()
+    state.update(LABELS, SCORES)
+    assert state == rows + rows
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -81,7 +81,7 @@ def test_pairs_may_come_again_and_may_be_none() -> None:
 
 
 def test_counts_of_other_cells_are_refused() -> None:
-    for given, why in (
+    for columns, why in (
         (([2], [0], [1]), "labels"),
         (([0], [4], [1]), r"buckets\[0\]: expected integers from 0 to 3"),
         (([0], [-1], [1]), "buckets"),
@@ -91,7 +91,7 @@ def test_counts_of_other_cells_are_refused() -> None:
         (([0], [0.5], [1]), "buckets"),
     ):
         with pytest.raises(InputError, match=why):
-            HistogramAUC(grid="equal", resolution=2).from_counts(*given)
+            HistogramAUC(grid="equal", resolution=2).from_counts(*columns)
 
 
 def test_more_rows_than_a_state_holds_are_refused() -> None:

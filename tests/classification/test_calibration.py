@@ -94,8 +94,8 @@ def test_only_scores_beyond_clip_are_clipped() -> None:
     below = math.nextafter(0.1, 0)
     for label in (0, 1):
         for wrong, far in ((0.0, 0.05), (1.0, 0.95), (1.0, 1 - 2**-53)):
-            ours, theirs = (fed([label], [score], clip=0.1) for score in (far, wrong))
-            assert ours.losses.value() == theirs.losses.value()
+            far_state, wrong_state = (fed([label], [score], clip=0.1) for score in (far, wrong))
+            assert far_state.losses.value() == wrong_state.losses.value()
         assert fed([label], [below], clip=0.1).losses.value() == losses_of(label, 0.1)
         for score in (0.1, 0.25, 0.5, 0.75, math.nextafter(0.9, 0)):
             assert fed([label], [score], clip=0.1).losses.value() == losses_of(label, score)

@@ -174,9 +174,12 @@ def test_a_weight_counts_as_rows_that_are_tied() -> None:
     weighted = fed(labels, scores, weights, bins=3).compute()
     repeated = fed(np.repeat(labels, weights), np.repeat(scores, weights), bins=3).compute()
     assert [getattr(weighted, view) for view in VIEWS] == [getattr(repeated, v) for v in VIEWS]
-    ours, theirs = weighted.reliability_by_mass(3), repeated.reliability_by_mass(3)
-    assert ours.units.tolist() == theirs.units.tolist() == [4, 6, 0]
-    assert np.isnan(ours.lower).all() and not np.isnan(theirs.lower[:2]).any()
+    weighted_table, repeated_table = (
+        weighted.reliability_by_mass(3),
+        repeated.reliability_by_mass(3),
+    )
+    assert weighted_table.units.tolist() == repeated_table.units.tolist() == [4, 6, 0]
+    assert np.isnan(weighted_table.lower).all() and not np.isnan(repeated_table.lower[:2]).any()
 
 
 def test_any_order_cut_and_merge_has_the_same_bytes() -> None:
@@ -195,10 +198,10 @@ def test_any_order_cut_and_merge_has_the_same_bytes() -> None:
 def test_halved_scores_below_a_half_have_groups_of_the_same_rows() -> None:
     labels, scores = clicks(3000)
     scores = np.minimum(scores, 0.4)
-    ours, halved = (fed(labels, s).compute().reliability_by_mass(10) for s in (scores, scores / 2))
+    table, halved = (fed(labels, s).compute().reliability_by_mass(10) for s in (scores, scores / 2))
     for name in ("units", "positives", "positive_share", "share_low", "share_high"):
-        np.testing.assert_array_equal(getattr(ours, name), getattr(halved, name))
-    np.testing.assert_array_equal(ours.mean_score, halved.mean_score * 2)
+        np.testing.assert_array_equal(getattr(table, name), getattr(halved, name))
+    np.testing.assert_array_equal(table.mean_score, halved.mean_score * 2)
 
 
 def test_without_a_grid_nothing_is_kept_or_shown() -> None:

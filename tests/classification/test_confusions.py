@@ -22,9 +22,9 @@ HALF = Fraction(1, 2)
 ZERO_DIVISIONS = (math.nan, 0.0, 1.0)
 
 
-def same(found: object, exact: brute.Exact) -> bool:
-    assert isinstance(found, float)
-    return math.isnan(found) if exact is None else found == exact.numerator / exact.denominator
+def same(value: object, exact: brute.Exact) -> bool:
+    assert isinstance(value, float)
+    return math.isnan(value) if exact is None else value == exact.numerator / exact.denominator
 
 
 def averaged(result: Any, name: str, average: str, zero: float) -> object:
@@ -45,21 +45,21 @@ def test_figures_of_classes() -> None:
     random = Random(1)
     for _ in range(20):
         pairs = [(random.randrange(3), random.randrange(3)) for _ in range(random.randrange(6))]
-        given, units = weights_of(len(pairs), random)
-        metric = MulticlassConfusion(3, weight_unit=HALF if given else 1)
-        metric.update([t for t, _ in pairs], [p for _, p in pairs], **given)
+        arguments, units = weights_of(len(pairs), random)
+        metric = MulticlassConfusion(3, weight_unit=HALF if arguments else 1)
+        metric.update([t for t, _ in pairs], [p for _, p in pairs], **arguments)
         result = metric.compute()
         rows = [pair for pair, n in zip(pairs, units, strict=True) for _ in range(n)]
         assert result.support.tolist() == [sum(t == k for t, _ in rows) for k in range(3)]
         assert result.rows == sum(map(bool, units))
-        assert result.weight == (len(rows) * HALF if given else len(rows))
+        assert result.weight == (len(rows) * HALF if arguments else len(rows))
         assert result.accuracy == result.recall("micro") or not rows
-        for found, cost in (
+        for kappa, cost in (
             (result.kappa, lambda i, j: int(i != j)),
             (result.weighted_kappa("linear"), lambda i, j: abs(i - j)),
             (result.weighted_kappa("quadratic"), lambda i, j: (i - j) ** 2),
         ):
-            assert same(found, brute.kappa(rows, cost)), rows
+            assert same(kappa, brute.kappa(rows, cost)), rows
         matthews = brute.matthews_squared(rows, 3)
         assert math.isnan(result.mcc) == (matthews is None)
         assert matthews is None or math.isclose(result.mcc**2, matthews, rel_tol=1e-15)
@@ -77,15 +77,15 @@ def test_figures_of_labels_and_their_means_over_rows() -> None:
     random = Random(2)
     for _ in range(20):
         n = random.randrange(5)
-        truth, said = ([[random.randrange(2) for _ in "ab"] for _ in range(n)] for _ in range(2))
-        given, units = weights_of(n, random)
-        metric = MultilabelConfusion(2, weight_unit=HALF if given else 1)
+        truth, guesses = ([[random.randrange(2) for _ in "ab"] for _ in range(n)] for _ in range(2))
+        arguments, units = weights_of(n, random)
+        metric = MultilabelConfusion(2, weight_unit=HALF if arguments else 1)
         if n:
-            metric.update(truth, [[float(p) for p in row] for row in said], **given)
+            metric.update(truth, [[float(p) for p in row] for row in guesses], **arguments)
         result = metric.compute()
         rows = [
             list(zip(t, p, strict=True))
-            for t, p, unit in zip(truth, said, units, strict=True)
+            for t, p, unit in zip(truth, guesses, units, strict=True)
             for _ in range(unit)
         ]
         cells = [cell for row in rows for cell in row]

@@ -118,9 +118,9 @@ def curves(request: pytest.FixtureRequest, data: Path) -> Curves:
     return Curves(data, request.param)
 
 
-def within(found: float | Bounded, value: float) -> bool:
-    assert isinstance(found, Bounded)
-    return found.low <= value <= found.high and found.low <= found.value <= found.high
+def within(bounds: float | Bounded, value: float) -> bool:
+    assert isinstance(bounds, Bounded)
+    return bounds.low <= value <= bounds.high and bounds.low <= bounds.value <= bounds.high
 
 
 def test_areas_and_distances(curves: Curves) -> None:
@@ -156,13 +156,11 @@ def test_areas_of_equal_buckets_and_their_bounds(curves: Curves) -> None:
         bits = int(case["params"]["B"]).bit_length() - 1
         metric = HistogramAUC(grid="equal", resolution=bits)
         metric.update(*curves.columns(case.get("where", {})))
-        found = metric.compute().auc
-        assert isinstance(found, Bounded)
-        end = getattr(found, sides[case["metric"]])
+        area = metric.compute().auc
+        assert isinstance(area, Bounded)
+        end = getattr(area, sides[case["metric"]])
         assert abs(end - case["value"]) <= math.ulp(case["value"]), case["id"]
-        assert (
-            found.low <= Fraction(case["exact"]) <= found.high or sides[case["metric"]] != "value"
-        )
+        assert area.low <= Fraction(case["exact"]) <= area.high or sides[case["metric"]] != "value"
 
 
 def test_confusions_and_rates_at_thresholds(curves: Curves) -> None:
@@ -177,8 +175,8 @@ def test_confusions_and_rates_at_thresholds(curves: Curves) -> None:
             assert (exact.tn, exact.fp, exact.fn, exact.tp) == expected, case["id"]
             for name in ("tn", "fp", "fn", "tp"):
                 count = getattr(buckets, name)
-                known = count if isinstance(count, Bounded) else Bounded(count, count, count)
-                assert known.low <= getattr(exact, name) <= known.high, case["id"]
+                bounds = count if isinstance(count, Bounded) else Bounded(count, count, count)
+                assert bounds.low <= getattr(exact, name) <= bounds.high, case["id"]
             continue
         beta = case["params"].get("beta")
         value = exact.f_beta(beta) if beta else getattr(exact, case["metric"])
@@ -195,7 +193,7 @@ def test_confusions_and_rates_at_thresholds(curves: Curves) -> None:
 
 
 def test_best_operating_points(curves: Curves) -> None:
-    names = [f"best_{by}" for by in ("youden", "product", "distance", "accuracy")]
+    names = [f"best_{criterion}" for criterion in ("youden", "product", "distance", "accuracy")]
     cases = list(curves.named(*names))
     assert {case["metric"] for case in cases} == set(names)
     for case in cases:
@@ -215,9 +213,9 @@ def test_every_point_of_a_roc_curve(data: Path) -> None:
     points = exact.roc()
     rows = zip(points.thresholds, points.tp, points.fp, strict=True)
     assert [list(map(float, row)) for row in rows] == [[math.inf, 0, 0], *case["points"]]
-    known = set(zip(points.fp.tolist(), points.tp.tolist(), strict=True))
+    pairs = set(zip(points.fp.tolist(), points.tp.tolist(), strict=True))
     rough = buckets.roc()
-    assert set(zip(rough.fp.tolist(), rough.tp.tolist(), strict=True)) <= known
+    assert set(zip(rough.fp.tolist(), rough.tp.tolist(), strict=True)) <= pairs
 
 
 def test_areas_of_200_thresholds_join_200_points_of_the_exact_curve(data: Path) -> None:
@@ -259,8 +257,8 @@ def test_calibration_to_the_last_bit(curves: Curves) -> None:
         if "weight" in case.get("params", {}):
             weights = [float(row["weight"]) for row in curves.rows]
         metric.update(labels, scores, weights=weights)
-        found = getattr(metric.compute(), CALIBRATED[case["metric"]])
-        assert found == case["value"], case["id"]
+        value = getattr(metric.compute(), CALIBRATED[case["metric"]])
+        assert value == case["value"], case["id"]
 
 
 def test_the_log_loss_of_ten_classes_is_a_mean_of_our_logarithms(data: Path) -> None:
@@ -269,8 +267,8 @@ def test_the_log_loss_of_ten_classes_is_a_mean_of_our_logarithms(data: Path) -> 
     chosen: NDArray[np.float64] = np.array([float(row[f"p{row['y']}"]) for row in rows])
     high, low = log(chosen)
     mean = -sum(map(Fraction, (*high.tolist(), *low.tolist()))) / len(rows)
-    found = cases_of(data, "digits")
-    [expected] = [case["value"] for case in found if case["metric"] == "mc_log_loss"]
+    cases = cases_of(data, "digits")
+    [expected] = [case["value"] for case in cases if case["metric"] == "mc_log_loss"]
     assert float(mean) == expected
     metric = Calibration()
     metric.update(np.ones(len(rows)), chosen)

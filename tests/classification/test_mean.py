@@ -84,9 +84,9 @@ def test_a_mean_keeps_every_law(case: Case[Any]) -> None:
 def test_it_has_an_interval_of_the_mean() -> None:
     metric = ClicksPerSession()
     metric.update([0, 1, 2, 3])
-    found = metric.compute().interval()
-    assert (found.estimate, found.method, found.n, found.df) == (1.5, "t", 4, 3)
-    assert found.se**2 == pytest.approx(5 / 12, abs=1e-16)
+    interval = metric.compute().interval()
+    assert (interval.estimate, interval.method, interval.n, interval.df) == (1.5, "t", 4, 3)
+    assert interval.se**2 == pytest.approx(5 / 12, abs=1e-16)
     weighted = AbsoluteError()
     weighted.update([1, 2], [0, 0], weights=[1, 3])
     assert weighted.compute().mean == 1.75

@@ -28,8 +28,8 @@ def test_click_rates_of_all_and_by_position_and_by_day(events: list[Event], data
         where, metric = dict(case.get("where", {})), Ratio()
         where.pop("score_field", None)
         last_day = where.pop("ts_date_at_most", "9")
-        kept = [e for e in events if e["ts"][:10] <= last_day and where.items() <= e.items()]
-        metric.update([e["label"] for e in kept])
+        selection = [e for e in events if e["ts"][:10] <= last_day and where.items() <= e.items()]
+        metric.update([e["label"] for e in selection])
         assert metric.compute().ratio == case["value"], case["id"]
     keys = {"ctr_by_position": lambda e: e["position"], "ctr_by_day": lambda e: e["ts"][:10]}
     tables = [case for case in cases if case["metric"] == "ctr_table"]
@@ -42,8 +42,8 @@ def test_click_rates_of_all_and_by_position_and_by_day(events: list[Event], data
         )
         assert len(case["rows"]) == case["value"]
         for variant, name, rows, clicks in case["rows"]:
-            found = keyed.compute()[f"{variant} {name}"]
-            assert (found.numerator, found.denominator) == (clicks, rows), (variant, name)
+            result = keyed.compute()[f"{variant} {name}"]
+            assert (result.numerator, result.denominator) == (clicks, rows), (variant, name)
 
 
 # What docs/performance.md says: the width of the interval, to its last digit, and the occupied
@@ -63,9 +63,9 @@ def test_relative_buckets_are_sharper_than_equal_ones(events: list[Event]) -> No
     for (grid, resolution), (width, occupied) in GRIDS.items():
         metric = HistogramAUC(grid=grid, resolution=resolution)
         metric.update(*columns)
-        found = metric.compute()
-        assert isinstance(found.auc, Bounded)
-        assert (round(found.auc.width, 4), len(found.scores)) == (width, occupied), grid
+        result = metric.compute()
+        assert isinstance(result.auc, Bounded)
+        assert (round(result.auc.width, 4), len(result.scores)) == (width, occupied), grid
         if resolution == 6:
-            assert (round(found.auc.low, 3), round(found.auc.high, 3)) == (0.264, 0.966)
-        assert (found.rows, found.positives) == (20_000, 115)
+            assert (round(result.auc.low, 3), round(result.auc.high, 3)) == (0.264, 0.966)
+        assert (result.rows, result.positives) == (20_000, 115)

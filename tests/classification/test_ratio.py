@@ -24,9 +24,9 @@ def test_infinities_divide_as_floats_do() -> None:
     assert metric.compute().ratio == math.inf
     assert metric.nbytes == Ratio().nbytes + 16  # only a sum with infinities holds memory for them
     metric.update([-math.inf])
-    found = metric.compute()
-    assert math.isnan(found.numerator) and math.isnan(found.ratio)
-    assert found.rows == 3
+    result = metric.compute()
+    assert math.isnan(result.numerator) and math.isnan(result.ratio)
+    assert result.rows == 3
 
 
 @pytest.mark.parametrize(

@@ -37,12 +37,12 @@ LEFT = ("mc_f1_of_macro", "mc_log_loss", "ml_lrap", "ml_coverage", "ml_rankloss"
 def rows(data: Path, name: str) -> tuple[Table, Table]:
     """The true class, or a flag for each label, and the scores of all."""
     with (data / f"{name}.csv").open(encoding="utf-8") as file:
-        found = list(csv.DictReader(file))
+        records = list(csv.DictReader(file))
     if name == "digits":
-        truth = np.array([int(row["y"]) for row in found])
-        return truth, np.array([[float(row[f"p{k}"]) for k in range(10)] for row in found])
-    flags = [[float(row[f"y{k}"]) for k in range(14)] for row in found]
-    return np.array(flags), np.array([[float(row[f"s{k}"]) for k in range(14)] for row in found])
+        truth = np.array([int(row["y"]) for row in records])
+        return truth, np.array([[float(row[f"p{k}"]) for k in range(10)] for row in records])
+    flags = [[float(row[f"y{k}"]) for k in range(14)] for row in records]
+    return np.array(flags), np.array([[float(row[f"s{k}"]) for k in range(14)] for row in records])
 
 
 def cases(data: Path, name: str) -> list[Case]:
@@ -70,8 +70,8 @@ def test_every_figure_of_the_counts(data: Path, name: str) -> None:
     for case in cases(data, name):
         if case["metric"] in (*LEFT, *AREAS):
             continue
-        found = figure(result, case["metric"], case.get("params") or {})
-        assert found == case["value"], case["id"]
+        value = figure(result, case["metric"], case.get("params") or {})
+        assert value == case["value"], case["id"]
         if case["metric"] == "mc_confusion":
             assert result.matrix.tolist() == case["matrix"]
         passed += 1
@@ -83,14 +83,14 @@ def test_every_figure_of_the_counts(data: Path, name: str) -> None:
 @pytest.mark.parametrize(("name", "n", "width"), [("digits", 3, 0.001), ("yeast", 6, 0.02)])
 def test_every_area(data: Path, name: str, n: int, width: float) -> None:
     truth, scores = rows(data, name)
-    exact, in_buckets = (MulticlassAUC(scores.shape[1], exact=kept) for kept in (True, False))
+    exact, in_buckets = (MulticlassAUC(scores.shape[1], exact=flag) for flag in (True, False))
     exact.update(truth, scores)
     in_buckets.update(truth, scores)
     flags = truth[:, None] == np.arange(10) if name == "digits" else truth == 1
-    each = brute.average_precisions(flags, scores)
+    precisions = brute.average_precisions(flags, scores)
     means = {
-        "macro": brute.mean(each, [1] * len(each), math.nan),
-        "weighted": brute.mean(each, flags.sum(axis=0).tolist(), math.nan),
+        "macro": brute.mean(precisions, [1] * len(precisions), math.nan),
+        "weighted": brute.mean(precisions, flags.sum(axis=0).tolist(), math.nan),
         "micro": brute.average_precisions(flags.reshape(-1, 1), scores.reshape(-1, 1))[0],
     }
     passed = 0
@@ -99,13 +99,13 @@ def test_every_area(data: Path, name: str, n: int, width: float) -> None:
         if case["metric"] not in AREAS or average == "samples":
             continue
         view = "ap" if case["metric"].endswith("map") else "auc"
-        found, near = (getattr(m.compute(), view)(average) for m in (exact, in_buckets))
+        value, near = (getattr(m.compute(), view)(average) for m in (exact, in_buckets))
         if view == "auc":
-            assert found == case["value"], case["id"]
+            assert value == case["value"], case["id"]
         else:  # no fraction is given, and the file's float is a sum of floats
-            assert found == pytest.approx(case["value"], rel=2**-52), case["id"]
+            assert value == pytest.approx(case["value"], rel=2**-52), case["id"]
             mean = means[average]
-            assert mean is not None and found == float(mean), case["id"]
+            assert mean is not None and value == float(mean), case["id"]
         assert isinstance(near, Bounded)
         assert near.low <= case["value"] <= near.high, case["id"]
         assert near.width < width
@@ -120,8 +120,8 @@ def test_each_class_of_digits_against_the_rest(data: Path) -> None:
     for case in cases_of(data, "digits"):
         name, where = case["metric"], case.get("where") or {}
         if name in ("auc", "gini", "ap", "pr_auc_trapezoid", "ks"):
-            found = getattr(curves[int(where["positive"].removeprefix("y="))], name)
-            assert found == pytest.approx(case["value"], rel=2**-52), case["id"]
+            value = getattr(curves[int(where["positive"].removeprefix("y="))], name)
+            assert value == pytest.approx(case["value"], rel=2**-52), case["id"]
             passed += 1
     assert passed == 5
 

@@ -40,11 +40,11 @@ def test_r2_is_the_exact_one_rounded_once_whatever_the_size_of_numbers_and_weigh
     weights = data.draw(st.lists(units, min_size=len(rows), max_size=len(rows)))
     metric = Regression()
     metric.update([y for y, _ in rows], [s for _, s in rows], weights=weights)
-    found, exact = metric.compute().r2, exact_r2(rows, weights)
+    r_squared, exact = metric.compute().r2, exact_r2(rows, weights)
     if exact is None:
-        assert math.isnan(found)
+        assert math.isnan(r_squared)
     else:
-        assert found == rounded_once(exact) <= 1
+        assert r_squared == rounded_once(exact) <= 1
 
 
 def rounded_once(exact: Fraction) -> float:
@@ -56,16 +56,16 @@ def rounded_once(exact: Fraction) -> float:
 
 @given(pairs)
 def test_the_root_is_that_of_the_exact_mean_rounded_once(rows: list[tuple[float, float]]) -> None:
-    found = fed([y for y, _ in rows], [s for _, s in rows]).compute().rmse
+    root = fed([y for y, _ in rows], [s for _, s in rows]).compute().rmse
     exact = sum((Fraction(y) - Fraction(s)) ** 2 for y, s in rows) / len(rows)
-    if found == math.inf:
+    if root == math.inf:
         assert exact >= (Fraction(LARGEST) + Fraction(2) ** 970) ** 2
         return
-    if found == LARGEST:
-        assert Fraction(math.nextafter(found, 0)) ** 2 < exact
+    if root == LARGEST:
+        assert Fraction(math.nextafter(root, 0)) ** 2 < exact
         return
-    below, above = (Fraction(math.nextafter(found, side)) for side in (-math.inf, math.inf))
-    low, high = (Fraction(found) + below) / 2, (Fraction(found) + above) / 2
+    below, above = (Fraction(math.nextafter(root, side)) for side in (-math.inf, math.inf))
+    low, high = (Fraction(root) + below) / 2, (Fraction(root) + above) / 2
     assert max(low, 0) ** 2 <= exact <= high**2
 
 
@@ -95,8 +95,8 @@ def test_figures_past_the_largest_float_are_infinite_without_a_warning() -> None
     assert result.mae == LARGEST  # the mean of twice the largest and 0
     assert result.mse == result.rmse == math.inf
     assert result.r2 == -7.0
-    alone = fed([LARGEST], [-LARGEST]).compute()
-    assert alone.mae == alone.rmse == math.inf
+    single = fed([LARGEST], [-LARGEST]).compute()
+    assert single.mae == single.rmse == math.inf
     assert fed([LARGEST] * 3, [0.0] * 3).compute().rmse == LARGEST
     assert fed([0.0, LEAST], [LARGEST, 0.0]).compute().r2 == -math.inf
 
@@ -106,8 +106,8 @@ def test_an_infinite_score_is_an_infinite_error(score: float) -> None:
     result = fed([0.0, 1.0, 2.0], [0.0, score, 1.0]).compute()
     assert result.mae == result.mse == result.rmse == math.inf
     assert result.r2 == -math.inf
-    both = fed([0.0, 1.0, 2.0], [score, -score, 1.0]).compute()
-    assert both.mae == both.mse == math.inf
+    pair = fed([0.0, 1.0, 2.0], [score, -score, 1.0]).compute()
+    assert pair.mae == pair.mse == math.inf
     assert math.isnan(fed([1.0, 1.0], [score, 0.0]).compute().r2)
     weighted = Regression()
     weighted.update([0.0, 1.0, LARGEST], [LEAST, score, 1.0], weights=[3, 2**60, 1])

@@ -78,26 +78,26 @@ METRICS: Final[dict[str, Metric]] = {
 def test_it_is_float64_however_narrow_and_wide_rows_are_split_and_merged(
     name: str, narrow: bool
 ) -> None:
-    make, given = METRICS[name]
+    make, select = METRICS[name]
     rng = np.random.default_rng(len(name) + narrow)
     batches = [columns(n, narrow or n % 2 == 0, rng) for n in (0, 1, 50, 30, 7, 17_000)]
     whole, oracle = make("auto"), make("float64")
     for rows in batches:
-        whole.update(**given(rows))
-        oracle.update(**given(rows))
+        whole.update(**select(rows))
+        oracle.update(**select(rows))
     assert repr(whole.compute().to_dict()) == repr(oracle.compute().to_dict())  # type: ignore[attr-defined]
     shards = []
     for rows in batches:
         shard = make("auto")
-        shard.update(**given(rows))
+        shard.update(**select(rows))
         _ = rng.random() < 0.5 and shard.compute()
         shards.append(load(shard.to_bytes()) if rng.random() < 0.5 else shard)
     total = sum(shards[i] for i in rng.permutation(len(shards)))
     assert total.to_bytes() == whole.to_bytes() == load(whole.to_bytes()).to_bytes()
     if name == "GroupedAUC":
         sealing = Sealing("user", 1, "xxhash64", "today")
-        found, wanted = (seal(m, sealing, bucket=0).compute() for m in (whole, oracle))
-        assert repr(found.to_dict()) == repr(wanted.to_dict())
+        result, expected = (seal(m, sealing, bucket=0).compute() for m in (whole, oracle))
+        assert repr(result.to_dict()) == repr(expected.to_dict())
 
 
 def test_each_key_of_wide_states_has_the_bytes_of_its_own_values() -> None:
@@ -111,7 +111,7 @@ def test_each_key_of_wide_states_has_the_bytes_of_its_own_values() -> None:
 
 @pytest.mark.parametrize("name", ["ExactAUC", "GroupedAUC"])
 def test_float32_takes_half_the_memory_and_bytes_until_a_score_is_none(name: str) -> None:
-    make, given = METRICS[name]
+    make, select = METRICS[name]
     rng = np.random.default_rng(3)
     n = 60_000
     rows = {"labels": rng.integers(0, 2, n), "groups": rng.integers(0, 99, n)}
@@ -119,10 +119,10 @@ def test_float32_takes_half_the_memory_and_bytes_until_a_score_is_none(name: str
     sizes = {}
     for kind in ("auto", "float32", "float64"):
         metric = make(kind)
-        metric.update(**given(rows))
+        metric.update(**select(rows))
         metric.compute()
         sizes[kind] = metric.nbytes, len(metric.to_bytes())
-        metric.update(**given({"labels": [1], "scores": [0.1], "groups": [1]}))
+        metric.update(**select({"labels": [1], "scores": [0.1], "groups": [1]}))
         metric.compute()
         sizes[kind] += metric.nbytes, len(metric.to_bytes())
     narrow, auto, wide = sizes["float32"], sizes["auto"], sizes["float64"]

@@ -26,9 +26,9 @@ def exact(rows: Sequence[Row]) -> SlidingArea:
     """What ExactAUC says of these rows."""
     metric = ExactAUC()
     metric.update([y for y, _, _ in rows], [s for _, s, _ in rows])
-    found = metric.compute()
-    assert isinstance(found.auc, float)
-    return SlidingArea(found.auc, found.rows, found.positives)
+    result = metric.compute()
+    assert isinstance(result.auc, float)
+    return SlidingArea(result.auc, result.rows, result.positives)
 
 
 def same(a: SlidingArea, b: SlidingArea) -> bool:
@@ -58,13 +58,13 @@ def test_after_each_event_it_is_the_area_of_the_last_rows(events: list[Row], row
 def test_after_each_event_it_is_the_area_of_the_last_seconds(
     events: list[Row], seconds: float, start: float
 ) -> None:
-    metric, now, seen = SlidingAUC(seconds=seconds), start, []
+    metric, now, history = SlidingAUC(seconds=seconds), start, []
     for label, score, step in events:
         now += step
-        seen.append((label, score, now))
+        history.append((label, score, now))
         metric.update(label, score, times_s=now)
         # (now - seconds, now], in fractions: a difference of floats may be rounded to the edge.
-        inside = [row for row in seen if Fraction(row[2]) > Fraction(now) - Fraction(seconds)]
+        inside = [row for row in history if Fraction(row[2]) > Fraction(now) - Fraction(seconds)]
         assert same(metric.compute(), exact(inside))
 
 

@@ -85,15 +85,15 @@ def fed(metric: Any, rows: Mapping[str, Any], **more: Any) -> Any:
 
 def figures(result: Any) -> dict[str, Any]:
     """Every figure that repeating rows leaves as it is."""
-    found = {name: getattr(result, name) for name in FIGURES if hasattr(result, name)}
+    views = {name: getattr(result, name) for name in FIGURES if hasattr(result, name)}
     if hasattr(result, "top_k_ties"):
-        found |= {"top_k": (result.top_k_accuracy(1), result.top_k_ties(1))}
+        views |= {"top_k": (result.top_k_accuracy(1), result.top_k_ties(1))}
     if hasattr(result, "curves"):
         averages = ("macro", "weighted", "micro", None)
-        found["auc"] = [(result.auc(one), result.ap(one)) for one in averages]
+        views["auc"] = [(result.auc(average), result.ap(average)) for average in averages]
     if hasattr(result, "subset_accuracy"):
-        found["f1"] = result.f1("samples")
-    return {name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in found.items()}
+        views["f1"] = result.f1("samples")
+    return {name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in views.items()}
 
 
 @each_metric
@@ -101,12 +101,12 @@ def test_many_weighted_rows_are_those_rows_repeated(empty: Any, cells: int) -> N
     n = 20_000  # more than a chunk of the kernels at once
     rows, weights = columns(empty, n), np.random.default_rng(9).integers(0, 4, n)
     state, repeated = empty.empty(), empty.empty()
-    for some in np.array_split(np.arange(n), [10, 50, 9000, 9001]):
-        state.update(**taken(rows, some), weights=weights[some])
+    for batch in np.array_split(np.arange(n), [10, 50, 9000, 9001]):
+        state.update(**taken(rows, batch), weights=weights[batch])
     repeated.update(**taken(rows, np.repeat(np.arange(n), weights)))
-    found, expected = state.compute(), repeated.compute()
-    assert found.rows == np.count_nonzero(weights) < expected.rows == found.weight_units
-    assert figures(found) == figures(expected)
+    result, expected = state.compute(), repeated.compute()
+    assert result.rows == np.count_nonzero(weights) < expected.rows == result.weight_units
+    assert figures(result) == figures(expected)
 
 
 @each_metric
@@ -117,17 +117,23 @@ def test_weights_of_one_are_no_weights_and_rows_of_weight_zero_are_ignored(
     plain, ones, tenths = empty.empty(), empty.empty(), changed(empty, weight_unit="1/10")
     plain.update(**rows)
     for i in range(0, 300, 50):  # small batches of both kinds are buffered together
-        some = taken(rows, slice(i, i + 50))
-        ones.update(**some, weights=None if i % 100 else np.ones(50))
-        ones.update(**some, weights=np.zeros(50))
+        batch = taken(rows, slice(i, i + 50))
+        ones.update(**batch, weights=None if i % 100 else np.ones(50))
+        ones.update(**batch, weights=np.zeros(50))
     assert ones == plain
     tenths.update(**taken(rows, slice(100)))
     tenths.update(**taken(rows, slice(100, 300)), weights=np.ones(200, np.int8))
-    one, other = plain.compute(), tenths.compute()
-    assert (one.rows, one.weight, one.weight_units) == (300, 300, None)
-    assert (other.rows, other.weight, other.weight_units) == (300, 300, 3000)
-    assert counts_of(other)["weight_units"] == 3000 and "weight_units" not in counts_of(one)
-    assert one != other and other == tenths.copy().compute()
+    plain_result, scaled_result = plain.compute(), tenths.compute()
+    assert (plain_result.rows, plain_result.weight, plain_result.weight_units) == (300, 300, None)
+    assert (scaled_result.rows, scaled_result.weight, scaled_result.weight_units) == (
+        300,
+        300,
+        3000,
+    )
+    assert counts_of(scaled_result)["weight_units"] == 3000 and "weight_units" not in counts_of(
+        plain_result
+    )
+    assert plain_result != scaled_result and scaled_result == tenths.copy().compute()
 
 
 @each_metric
@@ -161,11 +167,11 @@ def test_a_unit_of_weight_is_a_whole_number_or_a_fraction(empty: Any, cells: int
 
 def values(result: object) -> dict[str, Any]:
     """Every view, with its certain bounds; nan as a text, which equals itself."""
-    found = {
+    views = {
         name: (x.value, x.low, x.high) if isinstance(x, Bounded) else x
         for name, x in views_of(result).items()
     }
-    return {name: "nan" if x != x else x for name, x in found.items()}
+    return {name: "nan" if x != x else x for name, x in views.items()}
 
 
 @each_metric
@@ -179,10 +185,11 @@ def test_counts_go_on_to_2_to_the_63_and_figures_stay_as_they_are(empty: Any, ce
     assert 20 * cells << doublings < 1 << 63 <= 20 * cells << doublings + 1
     huge = state.compute()
     assert huge.rows == 20 << doublings
-    found, expected = (
-        {name: repr(float(view)) for name, view in views_of(one).items()} for one in (huge, small)
+    texts, expected = (
+        {name: repr(float(view)) for name, view in views_of(result).items()}
+        for result in (huge, small)
     )
-    assert found == expected  # but for bounds, which of few rows may be closer
+    assert texts == expected  # but for bounds, which of few rows may be closer
     assert type(state).from_bytes(state.to_bytes()) == state
 
 
@@ -193,23 +200,23 @@ def test_rounded_weights_give_the_figures_of_what_they_are_rounded_to(
     rows, thirds = columns(empty, 60), np.arange(60) % 10  # of a third of a unit: 0 to 3 units
     exact = fed(changed(empty, weight_unit="1/4"), rows, weights=(thirds + 1) // 3 / 4).compute()
     rounding = changed(empty, weight_unit="1/4", round_weights=True)
-    found = fed(rounding, rows, weights=thirds / 12).compute()
-    assert values(found) == values(exact) and found.weight == exact.weight
-    assert found.rows_rounded == np.count_nonzero(thirds % 3)  # 36, of which 6 weigh no unit
-    assert found.rounded_by_at_most == Fraction(1, 8)
+    result = fed(rounding, rows, weights=thirds / 12).compute()
+    assert values(result) == values(exact) and result.weight == exact.weight
+    assert result.rows_rounded == np.count_nonzero(thirds % 3)  # 36, of which 6 weigh no unit
+    assert result.rounded_by_at_most == Fraction(1, 8)
     assert exact.rows_rounded is None and exact.rounded_by_at_most is None
-    assert counts_of(found) == {**counts_of(exact), "rows_rounded": 36}
-    assert (found == exact) is False
+    assert counts_of(result) == {**counts_of(exact), "rows_rounded": 36}
+    assert (result == exact) is False
 
 
 @each_metric
 def test_weights_that_need_no_rounding_leave_the_intervals(empty: Any, cells: int) -> None:
     rows = columns(empty, 60)
     rounding = fed(changed(empty, round_weights=True), rows)
-    found, exact = rounding.compute(), fed(empty, rows).compute()
-    assert (found.rows_rounded, found.rounded_by_at_most) == (0, Fraction(1, 2))
-    assert values(found) == values(exact)
-    assert str(found.interval()) == str(exact.interval())
+    result, exact = rounding.compute(), fed(empty, rows).compute()
+    assert (result.rows_rounded, result.rounded_by_at_most) == (0, Fraction(1, 2))
+    assert values(result) == values(exact)
+    assert str(result.interval()) == str(exact.interval())
     with pytest.raises(SettingsError):
         rounding.merge(empty)
     rounding.update(**rows, weights=np.full(60, 1.25))

@@ -25,8 +25,8 @@ SHARES = {
 
 @pytest.fixture(scope="module")
 def examples(data: Path) -> Mapping[str, Example]:
-    found = examples_of(data)
-    return {example["id"]: example for example in found}
+    entries = examples_of(data)
+    return {example["id"]: example for example in entries}
 
 
 def curve(example: Example) -> ScoreCurve:
@@ -60,20 +60,20 @@ def test_twenty_points(examples: Mapping[str, Example]) -> None:
 
 
 def test_every_best_point_is_listed(examples: Mapping[str, Example]) -> None:
-    wanted = {"youden": "youden", "product": "product", "distance": "distance_squared"}
-    for by, name in wanted.items():
-        check(examples[f"001/roc_20_best_{name}"], by, None)
+    names = {"youden": "youden", "product": "product", "distance": "distance_squared"}
+    for criterion, name in names.items():
+        check(examples[f"001/roc_20_best_{name}"], criterion, None)
     for name, share in SHARES.items():
         check(examples[f"001/roc_20_best_{name}"], "accuracy", share)
 
 
 def check(example: Example, by: Any, share: Fraction | None) -> None:
-    found = curve(example).best(by, positives_share=share)
+    optimum = curve(example).best(by, positives_share=share)
     value = math.sqrt(example["value"]) if by == "distance" else example["value"]
-    assert found.value == value
+    assert optimum.value == value
     assert [
         {"threshold": point.threshold, "tp": point.rates.tp, "fp": point.rates.fp}
-        for point in found.points
+        for point in optimum.points
     ] == example["all_optimal_points"]
 
 
@@ -99,8 +99,8 @@ def test_points_of_equal_accuracy_are_on_a_line_of_slope_n_over_p(
 def test_a_score_at_the_threshold_is_positive(examples: Mapping[str, Example]) -> None:
     for view in ("precision", "recall"):
         example = examples[f"004/threshold_{view}"]
-        found = curve(example).confusion(example["inputs"]["threshold"])
-        assert getattr(found, view) == example["value"]
+        confusion = curve(example).confusion(example["inputs"]["threshold"])
+        assert getattr(confusion, view) == example["value"]
 
 
 def test_the_map_of_two_classes_is_the_mean_of_their_aps(examples: Mapping[str, Example]) -> None:
@@ -120,11 +120,11 @@ def test_twenty_points_from_buckets_of_one_score_have_hardly_a_width(
     example = examples["001/roc_20_points"]
     metric = HistogramAUC()
     metric.update(example["inputs"]["y"], example["inputs"]["score"])
-    exact, found = curve(example), metric.compute()
-    assert found.roc().tp.tolist() == exact.roc().tp.tolist()
+    exact, result = curve(example), metric.compute()
+    assert result.roc().tp.tolist() == exact.roc().tp.tolist()
     for view in ("auc", "gini", "ks", "ap", "pr_auc_trapezoid"):
-        assert getattr(found, view).value == getattr(exact, view)
-        assert getattr(found, view).width <= 2 * math.ulp(1.0)
+        assert getattr(result, view).value == getattr(exact, view)
+        assert getattr(result, view).width <= 2 * math.ulp(1.0)
 
 
 # -- counts and their rates
@@ -133,10 +133,10 @@ def test_twenty_points_from_buckets_of_one_score_have_hardly_a_width(
 def rates(*, tp: int = 0, fp: int = 0, fn: int = 0, tn: int = 0) -> Rates:
     metric = BinaryConfusion()
     metric.update([1, 0, 1, 0], [1.0, 1.0, 0.0, 0.0], weights=[tp, fp, fn, tn])
-    found = metric.compute()
-    assert isinstance(found, Rates)
-    assert (found.tp, found.fp, found.fn, found.tn) == (tp, fp, fn, tn)
-    return found
+    result = metric.compute()
+    assert isinstance(result, Rates)
+    assert (result.tp, result.fp, result.fn, result.tn) == (tp, fp, fn, tn)
+    return result
 
 
 def test_80_of_100_carps_are_caught(examples: Mapping[str, Example]) -> None:
@@ -147,23 +147,23 @@ def test_80_of_100_carps_are_caught(examples: Mapping[str, Example]) -> None:
 def test_who_never_finds_anything_may_be_accurate(examples: Mapping[str, Example]) -> None:
     accuracy, recall = (examples[f"004/imbalanced_{view}"] for view in ("accuracy", "recall"))
     assert accuracy["inputs"] == recall["inputs"]
-    found = rates(**accuracy["inputs"])
-    assert (found.accuracy, found.recall) == (accuracy["value"], recall["value"])
-    assert math.isnan(found.precision)
+    result = rates(**accuracy["inputs"])
+    assert (result.accuracy, result.recall) == (accuracy["value"], recall["value"])
+    assert math.isnan(result.precision)
 
 
 def test_f_has_its_parentheses(examples: Mapping[str, Example]) -> None:
     example = examples["002/f_alpha_with_parentheses"]
-    found, inputs = rates(tp=1, fp=1, fn=1), example["inputs"]
-    assert (found.precision, found.recall) == (inputs["precision"], inputs["recall"])
-    assert found.f_beta(inputs["alpha_of_seed_002_is_beta"]) == example["value"]
-    assert found.f1 == found.f_alpha(0.5) == example["value"]
-    p, r = found.precision, found.recall
+    result, inputs = rates(tp=1, fp=1, fn=1), example["inputs"]
+    assert (result.precision, result.recall) == (inputs["precision"], inputs["recall"])
+    assert result.f_beta(inputs["alpha_of_seed_002_is_beta"]) == example["value"]
+    assert result.f1 == result.f_alpha(0.5) == example["value"]
+    p, r = result.precision, result.recall
     assert (1 + p * r) / (p + r) == example["value_of_seed_formula_as_printed"]
 
 
 def test_f_beta_is_f_alpha(examples: Mapping[str, Example]) -> None:
     example = examples["004/f_beta_equals_f_alpha"]
-    found, inputs = rates(tp=1, fp=1), example["inputs"]
-    assert (found.precision, found.recall) == (inputs["precision"], inputs["recall"])
-    assert found.f_beta(inputs["beta"]) == found.f_alpha(inputs["alpha"]) == example["value"]
+    result, inputs = rates(tp=1, fp=1), example["inputs"]
+    assert (result.precision, result.recall) == (inputs["precision"], inputs["recall"])
+    assert result.f_beta(inputs["beta"]) == result.f_alpha(inputs["alpha"]) == example["value"]

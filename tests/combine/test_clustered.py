@@ -227,7 +227,7 @@ def test_each_result_is_that_of_the_rows_of_all_other_slots(
 SOME = {
     str(case): case
     for cases in (CASES, CASES[::-1])
-    for case in {type(one.empty): one for one in cases}.values()
+    for case in {type(entry.empty): entry for entry in cases}.values()
 }
 
 
@@ -245,17 +245,17 @@ def test_each_state_without_one_is_the_same_however_many_are_held(case: Case[Any
         slots = [random.randrange(width) for _ in rows]
         states = case.empty._empty(width)
         of_rows = [case.fed([row]) for row in rows]
-        for one, slot in zip(of_rows, slots, strict=True):
-            states._merge_slots(one, np.array([slot]))
+        for row_state, slot in zip(of_rows, slots, strict=True):
+            states._merge_slots(row_state, np.array([slot]))
         expected = []
         for out in range(width):
             state = case.empty.empty()
-            state.merge(one for one, slot in zip(of_rows, slots, strict=True) if slot != out)
+            state.merge(part for part, slot in zip(of_rows, slots, strict=True) if slot != out)
             expected.append(state.to_bytes())
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(type(case.empty), "_compute_all", bytes_of_each)
-            for held in (0, 3 * states.nbytes, 1 << 60):
-                patch.setattr(module, "SIDE_BY_SIDE", held)
+            for limit in (0, 3 * states.nbytes, 1 << 60):
+                patch.setattr(module, "SIDE_BY_SIDE", limit)
                 assert list(leave_one_out(states, [1] * width)) == expected
 
     holds()
@@ -263,15 +263,15 @@ def test_each_state_without_one_is_the_same_however_many_are_held(case: Case[Any
 
 def test_a_slot_without_weight_is_not_left_out_and_adds_nothing() -> None:
     slots = [0, 3, 3, 5]
-    found = leave_one_out(in_slots(slots, 7), [1, 0, 0, 2, 0, 1, 0])
-    assert [one is None for one in found] == [False, True, True, False, True, False, True]
-    assert found[3] == of_rows([0, 3])
+    results = leave_one_out(in_slots(slots, 7), [1, 0, 0, 2, 0, 1, 0])
+    assert [result is None for result in results] == [False, True, True, False, True, False, True]
+    assert results[3] == of_rows([0, 3])
     assert leave_one_out(in_slots([], 3), [0, 0, 0]) == (None, None, None)
 
 
 def test_one_slot_alone_leaves_nothing() -> None:
-    [found] = leave_one_out(in_slots([0, 0], 1), [2])
-    assert found == Ratio().compute()
+    [result] = leave_one_out(in_slots([0, 0], 1), [2])
+    assert result == Ratio().compute()
 
 
 def test_the_sum_is_of_all_slots_and_the_states_stay_as_they_are() -> None:

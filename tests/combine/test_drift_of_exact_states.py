@@ -34,13 +34,13 @@ def test_distances_of_exact_states_are_those_of_all_values_to_the_last_digits(
     a: list[float], b: list[float]
 ) -> None:
     """By the definitions: in fractions, and with 40 digits where there are roots and logarithms."""
-    found = drift(exact_of(a), exact_of(b))
+    result = drift(exact_of(a), exact_of(b))
     shares = [
         [Fraction(sum(x == v for x in side), len(side)) for v in sorted({*a, *b})]
         for side in (a, b)
     ]
     pairs = [*zip(*shares, strict=True)]
-    assert found.total_variation == float(sum(abs(p - q) for p, q in pairs) / 2)
+    assert result.total_variation == float(sum(abs(p - q) for p, q in pairs) / 2)
     with localcontext(prec=40):
         p_q = [[Decimal(x.numerator) / x.denominator for x in pair] for pair in pairs]
         roots = sum((p.sqrt() - q.sqrt()) ** 2 for p, q in p_q)
@@ -53,10 +53,10 @@ def test_distances_of_exact_states_are_those_of_all_values_to_the_last_digits(
             "js_distance": max(bits / 2, Decimal(0)).sqrt(),
         }
     for view, value in expected.items():
-        own = getattr(found, view)
-        assert type(own) is float, view
-        assert own == pytest.approx(float(value), rel=1e-14, abs=1e-18), view
-        assert own == getattr(drift(exact_of(b), exact_of(a)), view), view
+        distance = getattr(result, view)
+        assert type(distance) is float, view
+        assert distance == pytest.approx(float(value), rel=1e-14, abs=1e-18), view
+        assert distance == getattr(drift(exact_of(b), exact_of(a)), view), view
 
 
 @given(values, values)
@@ -79,13 +79,13 @@ def test_distances_of_exact_states_do_not_depend_on_the_scale_of_the_scores(
 def test_exact_distances_of_values_that_all_differ_say_that_chance_makes_them_large() -> None:
     random = np.random.default_rng(7)
     a, b = (exact_of(random.normal(size=200)) for _ in "ab")
-    found = drift(a, b)
-    assert found.total_variation == found.hellinger == found.js_distance == 1.0
-    said = "100 % of the rows have a value that only one side has"
+    result = drift(a, b)
+    assert result.total_variation == result.hellinger == result.js_distance == 1.0
+    doubt = "100 % of the rows have a value that only one side has"
     for view in ("total_variation", "hellinger", "js_distance", "js_divergence"):
-        assert doubts_of(found, view)[0].startswith(said), view
-    assert not doubts_of(found, "psi") and not doubts_of(found, "ks")
-    assert said in repr(found)
+        assert doubts_of(result, view)[0].startswith(doubt), view
+    assert not doubts_of(result, "psi") and not doubts_of(result, "ks")
+    assert doubt in repr(result)
     few = drift(exact_of([1.0, 2.0, 2.0]), exact_of([1.0, 1.0, 2.0]))
     assert few.total_variation == 1 / 3 and not few.note
 
@@ -124,7 +124,7 @@ def test_groups_that_hold_the_order_of_scores_have_no_interval_of_a_distance_in_
         scores = random.beta(2, 60, 2000) * moved
         state.update(random.integers(0, 300, 2000), labels=scores > 0.05, scores=scores)
         states.append(state)
-    found = drift(*states)
-    interval = found.interval("wasserstein")
+    result = drift(*states)
+    interval = result.interval("wasserstein")
     assert not interval.defined and "UserGroups(Quantiles" in interval.reason
-    assert found.interval("psi").lower > 0 and found.interval("ks").lower > 0
+    assert result.interval("psi").lower > 0 and result.interval("ks").lower > 0

@@ -42,18 +42,18 @@ DISTANCES = ("ks", "wasserstein", "total_variation", "js_divergence", "js_distan
 
 
 def fed(metric: Accumulator, values: Sequence[float] | np.ndarray[Any, Any]) -> Any:
-    made = metric.empty()
-    made.update(np.asarray(values, float))
-    return made
+    state = metric.empty()
+    state.update(np.asarray(values, float))
+    return state
 
 
 def of_counts(counts: Sequence[int], edges: Sequence[float] | None) -> Any:
     """A state with these counts of buckets between edges, which reach both ends."""
     if len(counts) == 4:  # from 0 to 1
-        made = HistogramAUC(grid="equal", resolution=2)
+        state = HistogramAUC(grid="equal", resolution=2)
         for i, count in enumerate(counts):
-            made.update([0] * count, [(i + 0.5) / 4] * count)
-        return made
+            state.update([0] * count, [(i + 0.5) / 4] * count)
+        return state
     edges = edges or range(len(counts) + 1)
     if not any(counts):
         return Quantiles(grid="edges", edges=tuple(edges[1:-1]))
@@ -67,25 +67,25 @@ def test_every_worked_example_of_drift(data: Path) -> None:
     examples = examples_of(data, 2)
     assert len(examples) == 19
     for example in examples:
-        of, value, near = example["inputs"], example["value"], example["tolerance"]
-        if "reference" in of:
-            found = drift(*(fed(ExactQuantiles(), of[s]) for s in ("reference", "current")))
+        inputs, value, near = example["inputs"], example["value"], example["tolerance"]
+        if "reference" in inputs:
+            result = drift(*(fed(ExactQuantiles(), inputs[s]) for s in ("reference", "current")))
         else:
-            counts = of["reference_counts"], of["current_counts"]
-            found = drift(*(of_counts(side, of.get("edges")) for side in counts))
-        ks, off = found.ks, found.wasserstein
+            counts = inputs["reference_counts"], inputs["current_counts"]
+            result = drift(*(of_counts(side, inputs.get("edges")) for side in counts))
+        ks, off = result.ks, result.wasserstein
         figures: dict[str, Any] = {
-            "psi": found.psi_with(of["smoothing"]) if "smoothing" in of else found.psi,
-            "psi_p_value": found.psi_pvalue,
+            "psi": result.psi_with(inputs["smoothing"]) if "smoothing" in inputs else result.psi,
+            "psi_p_value": result.psi_pvalue,
             "ks_two_states": {"low": ks.low, "high": ks.high} if isinstance(ks, Bounded) else ks,
             "wasserstein_1": {"value": off.value, "low": off.low, "high": off.high}
             if isinstance(off, Bounded)
             else off,
-            "total_variation": float(found.total_variation),
-            "hellinger": float(found.hellinger),
+            "total_variation": float(result.total_variation),
+            "hellinger": float(result.hellinger),
             "jensen_shannon": {
-                "divergence_bits": float(found.js_divergence),
-                "distance": float(found.js_distance),
+                "divergence_bits": float(result.js_divergence),
+                "distance": float(result.js_distance),
             },
         }
         expected = math.nan if value is None else value
@@ -104,8 +104,8 @@ def brute(a: Sequence[float], b: Sequence[float]) -> dict[str, float]:
     gaps = [Fraction(y) - Fraction(x) for x, y in pairwise(points)]
     bits = [
         float(x) * math.log2(2 * x / (x + y))
-        for one, other in ((p, q), (q, p))
-        for x, y in zip(one, other, strict=True)
+        for first, second in ((p, q), (q, p))
+        for x, y in zip(first, second, strict=True)
         if x
     ]
     divergence = max(math.fsum(bits) / 2, 0.0)
@@ -134,32 +134,32 @@ def test_exact_distances_are_those_of_the_definitions_and_within_the_bounds_of_a
     exact = drift(fed(ExactQuantiles(), a), fed(ExactQuantiles(), b))
     coarse = drift(fed(GRID, a), fed(GRID, b))
     for view, value in brute(a, b).items():
-        own, found = getattr(exact, view), getattr(coarse, view)
+        distance, bounds = getattr(exact, view), getattr(coarse, view)
         near = 1e-7 if view in ("js_divergence", "js_distance", "hellinger") else 0.0  # near 0
-        assert own == pytest.approx(value, rel=1e-14, abs=near), view
-        assert found.low - 1e-15 <= value <= found.high + 1e-7, view
-        assert found.low <= found.value <= found.high, view
+        assert distance == pytest.approx(value, rel=1e-14, abs=near), view
+        assert bounds.low - 1e-15 <= value <= bounds.high + 1e-7, view
+        assert bounds.low <= bounds.value <= bounds.high, view
     if sorted(a) == sorted(b):
         assert not any(float(getattr(coarse, view)) for view in (*DISTANCES, "psi"))
 
 
 def test_bins_end_at_the_deciles_of_the_reference_and_ties_are_never_split() -> None:
     a = fed(ExactQuantiles(), [1.0] * 45 + [2.0] * 10 + list(range(3, 48)))
-    found = drift(a, fed(ExactQuantiles(), [0.0, 1.0, 1.5, 2.0, 2.5, 7.0, 7.5, 60.0]))
+    result = drift(a, fed(ExactQuantiles(), [0.0, 1.0, 1.5, 2.0, 2.5, 7.0, 7.5, 60.0]))
     # Deciles 1 to 4 are 1, the fifth is 2, then 7, 17, 27 and 37.
-    assert found.bin_counts.tolist() == [
+    assert result.bin_counts.tolist() == [
         [45, 10, 5, 10, 10, 10, 10],
         [2, 2, 2, 1, 0, 0, 1],
     ]
-    assert found.psi_with(0) == math.inf
-    assert found.psi_by_convention == "above 0.25"
+    assert result.psi_with(0) == math.inf
+    assert result.psi_by_convention == "above 0.25"
 
 
 def test_a_reference_in_the_last_bucket_leaves_one_bin_and_no_drift_of_bins() -> None:
     top = fed(Quantiles(grid="equal", resolution=2, range="probability"), [0.9, 1.0])
-    found = drift(top, fed(top, [0.1, 0.9]))
-    assert (found.bins, found.psi, found.psi_pvalue) == (1, 0.0, 1.0)
-    assert float(found.ks) == 0.5
+    result = drift(top, fed(top, [0.1, 0.9]))
+    assert (result.bins, result.psi, result.psi_pvalue) == (1, 0.0, 1.0)
+    assert float(result.ks) == 0.5
 
 
 def test_scores_of_a_histogram_are_values_on_the_same_grid() -> None:
@@ -174,50 +174,50 @@ def test_scores_of_a_histogram_are_values_on_the_same_grid() -> None:
         assert getattr(of_scores, view) == getattr(of_values, view), view
     assert drift(curves[0], plain[1]).psi == of_values.psi
     for label in (0, 1):
-        mine = [fed(Quantiles(range="probability"), x[y == label])
+        quantiles = [fed(Quantiles(range="probability"), x[y == label])
                 for x, y in zip(scores, labels, strict=True)]  # fmt: skip
         exact = [ExactAUC(), ExactAUC()]
         for curve, y, x in zip(exact, labels, scores, strict=True):
             curve.update(y, x)
-        assert drift(*curves, label=label).psi == drift(*mine).psi
+        assert drift(*curves, label=label).psi == drift(*quantiles).psi
         ks = brute(*(x[y == label].tolist() for x, y in zip(scores, labels, strict=True)))["ks"]
         assert drift(*exact, label=label).ks == ks
 
 
 def test_one_value_on_each_side_may_be_two_values_of_a_bucket() -> None:
-    one, other = fed(GRID, [1.25]), fed(GRID, [1.0])  # least and greatest value are known
-    found = drift(one, other)
+    first, second = fed(GRID, [1.25]), fed(GRID, [1.0])  # least and greatest value are known
+    result = drift(first, second)
     for view in ("ks", "total_variation", "js_distance", "hellinger"):
-        value = getattr(found, view)
+        value = getattr(result, view)
         assert (value.low, value.high) == (0.0, 1.0), view
-    same = drift(one, one)
+    same = drift(first, first)
     assert (float(same.ks), same.total_variation.high) == (0.0, 0.0)
-    assert found.wasserstein.high - found.wasserstein.low < 1e-14  # type: ignore[union-attr]
+    assert result.wasserstein.high - result.wasserstein.low < 1e-14  # type: ignore[union-attr]
 
 
 def test_an_unbounded_bucket_leaves_the_upper_bound_of_wasserstein_infinite() -> None:
     scores = HistogramAUC(range="real", ceiling=4.0)
     for label, score in ((0, 1.0), (1, 9.0)):
         scores.update([label], [score])
-    found = drift(scores, scores).wasserstein
-    assert isinstance(found, Bounded)
-    assert (found.value, found.low, found.high) == (0.0, 0.0, math.inf)
+    distance = drift(scores, scores).wasserstein
+    assert isinstance(distance, Bounded)
+    assert (distance.value, distance.low, distance.high) == (0.0, 0.0, math.inf)
     # The greatest value is known here, so the last bucket ends there.
-    known = fed(Quantiles(ceiling=4.0), [1.0, 9.0])
-    bounds = drift(known, known).wasserstein
+    state = fed(Quantiles(ceiling=4.0), [1.0, 9.0])
+    bounds = drift(state, state).wasserstein
     assert isinstance(bounds, Bounded)
     assert bounds.high < 5.1
 
 
 def test_wasserstein_of_infinite_huge_and_tiny_values_is_that_of_the_values() -> None:
-    ends, more = ExactAUC(), ExactAUC()
+    ends, tail = ExactAUC(), ExactAUC()
     ends.update([0, 1], [1.0, math.inf])
-    more.update([0, 1, 1], [1.0, math.inf, math.inf])
-    assert (drift(ends, ends).wasserstein, drift(ends, more).wasserstein) == (0.0, math.inf)
+    tail.update([0, 1, 1], [1.0, math.inf, math.inf])
+    assert (drift(ends, ends).wasserstein, drift(ends, tail).wasserstein) == (0.0, math.inf)
     # The distance of two floats that has no float, and buckets so wide that its value has none.
     most = 1.7976931348623157e308
-    found = drift(fed(Quantiles(), [-most]), fed(Quantiles(), [most])).wasserstein
-    assert isinstance(found, Bounded) and (found.low, found.high) == (most, math.inf)
+    distance = drift(fed(Quantiles(), [-most]), fed(Quantiles(), [most])).wasserstein
+    assert isinstance(distance, Bounded) and (distance.low, distance.high) == (most, math.inf)
     wide = drift(fed(GRID, [-most, -5.0, -5.0]), fed(GRID, [most, 5.0, 5.0])).wasserstein
     assert isinstance(wide, Bounded) and Fraction(wide.low) <= (2 * Fraction(most) + 20) / 3
     tiny = drift(fed(Quantiles(), [0.0]), fed(Quantiles(), [5e-324])).wasserstein
@@ -229,15 +229,15 @@ def test_counts_near_the_greatest_integer_are_exact() -> None:
     a, b = ExactQuantiles(), ExactQuantiles()
     a.update([1.0, 2.0], weights=[big, 1])
     b.update([1.0, 2.0], weights=[big - 1, 2])
-    found = drift(a, b)
-    assert found.ks == 1 / (1 << 62)
-    assert found.wasserstein == pytest.approx(found.ks, rel=1e-15)
-    assert float(found.total_variation) == found.ks
+    result = drift(a, b)
+    assert result.ks == 1 / (1 << 62)
+    assert result.wasserstein == pytest.approx(result.ks, rel=1e-15)
+    assert float(result.total_variation) == result.ks
     # Only the second value counts: 1 and 2 of 2**62.
     bits = (4 * math.log2(4 / 3) + 2 * math.log2(2 / 3)) / 6
-    assert float(found.js_divergence) == pytest.approx(1.5 * bits / (1 << 62), rel=1e-9)
+    assert float(result.js_divergence) == pytest.approx(1.5 * bits / (1 << 62), rel=1e-9)
     root = (math.sqrt(2) - 1) ** 2 / 2 / (1 << 62)
-    assert float(found.hellinger) ** 2 == pytest.approx(root, rel=1e-9)
+    assert float(result.hellinger) ** 2 == pytest.approx(root, rel=1e-9)
 
 
 def test_drift_without_rows_is_undefined_and_says_which_state_has_none() -> None:
@@ -247,26 +247,26 @@ def test_drift_without_rows_is_undefined_and_says_which_state_has_none() -> None
         ((full, none), "the current state has no rows"),
         ((fed(ExactQuantiles(max_rows=1), [1.0, 2.0]), fed(ExactQuantiles(), [1.0])), "of the ref"),
     ):
-        found = drift(*states)
-        assert found.reason.startswith(why)
-        assert all(math.isnan(float(getattr(found, view))) for view in (*DISTANCES, "psi"))
-        assert found.psi_pvalue == 1.0
-        assert not found.certain()
-        assert math.isnan(found.band())
-        interval = found.interval("ks")
+        result = drift(*states)
+        assert result.reason.startswith(why)
+        assert all(math.isnan(float(getattr(result, view))) for view in (*DISTANCES, "psi"))
+        assert result.psi_pvalue == 1.0
+        assert not result.certain()
+        assert math.isnan(result.band())
+        interval = result.interval("ks")
         assert (interval.lower, interval.upper) == (-math.inf, math.inf)
 
 
 def test_drift_is_certain_once_the_lower_bound_of_ks_exceeds_both_bands() -> None:
     a = fed(Quantiles(), range(1, 4001))
     for shift in (150, 600):
-        found = drift(a, fed(Quantiles(), range(1 + shift, 2001 + shift)))
+        result = drift(a, fed(Quantiles(), range(1 + shift, 2001 + shift)))
         band = uniform_band(4000, 0.025, 1) + uniform_band(2000, 0.025, 1)
-        assert found.ks_band == found.band() == band
-        assert found.band(0.01, 1000) == sum(uniform_band(n, 0.005, 1000) for n in (4000, 2000))
-        ks = found.ks
+        assert result.ks_band == result.band() == band
+        assert result.band(0.01, 1000) == sum(uniform_band(n, 0.005, 1000) for n in (4000, 2000))
+        ks = result.ks
         assert isinstance(ks, Bounded)
-        assert found.certain() == (ks.low > band)
+        assert result.certain() == (ks.low > band)
     near = drift(a, fed(Quantiles(), range(1 + 370, 4001 + 370)))
     assert not near.certain(0.001)
     assert near.certain()
@@ -276,13 +276,13 @@ def test_weighted_rows_have_distances_but_no_chance() -> None:
     a, b = Quantiles(), Quantiles()
     a.update([1.0, 2.0, 3.0], weights=[2, 3, 5])
     b.update([1.0, 2.0, 3.0], weights=[5, 3, 2])
-    found = drift(a, b)
+    result = drift(a, b)
     repeated = drift(fed(Quantiles(), [1.0] * 2 + [2.0] * 3 + [3.0] * 5),
                      fed(Quantiles(), [1.0] * 5 + [2.0] * 3 + [3.0] * 2))  # fmt: skip
-    assert (found.psi, found.ks) == (repeated.psi, repeated.ks)
-    assert (found.psi_pvalue, found.certain(0.99)) == (1.0, False)
-    assert math.isnan(found.ks_band)
-    assert "weighted" in repr(found)
+    assert (result.psi, result.ks) == (repeated.psi, repeated.ks)
+    assert (result.psi_pvalue, result.certain(0.99)) == (1.0, False)
+    assert math.isnan(result.ks_band)
+    assert "weighted" in repr(result)
     scores = HistogramAUC()
     scores.update([0, 1], [0.1, 0.2], weights=[2, 3])
     assert drift(scores, scores).psi == 0
@@ -295,45 +295,45 @@ def of_users(seed: int, users: int, rows: int, shift: float = 0.0) -> Any:
     random = np.random.default_rng(seed)
     who = random.integers(0, users, rows)
     means = np.random.default_rng(users).normal(size=users)
-    made: UserGroups[Any] = UserGroups(Quantiles(resolution=4))
-    made.update(who, values=means[who] + 0.3 * random.normal(size=rows) + shift)
-    return made
+    state: UserGroups[Any] = UserGroups(Quantiles(resolution=4))
+    state.update(who, values=means[who] + 0.3 * random.normal(size=rows) + shift)
+    return state
 
 
-def assert_design_effects(found: Drift, x: Any, buckets: Any) -> None:
+def assert_design_effects(result: Drift, x: Any, buckets: Any) -> None:
     """By the definition of Rao and Scott, from the covariance of the bins of plain rows."""
-    counts, n = found.bin_counts, [len(one) for one in x]
-    bins = [np.searchsorted(np.sort(x[0])[np.cumsum(counts[0])[:-1] - 1], one) for one in x]
-    assert [np.bincount(one, minlength=10).tolist() for one in bins] == counts.tolist()
+    counts, n = result.bin_counts, [len(side) for side in x]
+    bins = [np.searchsorted(np.sort(x[0])[np.cumsum(counts[0])[:-1] - 1], side) for side in x]
+    assert [np.bincount(numbers, minlength=10).tolist() for numbers in bins] == counts.tolist()
 
     def differences(without: int) -> Any:
-        kept = [one[b != without] for one, b in zip(bins, buckets, strict=True)]
-        p, q = (np.bincount(one, minlength=10) / len(one) for one in kept)
+        samples = [numbers[b != without] for numbers, b in zip(bins, buckets, strict=True)]
+        p, q = (np.bincount(sample, minlength=10) / len(sample) for sample in samples)
         return p - q
 
     covariance = 7 * 7 / 8 * np.cov(np.array([differences(g) for g in range(8)]).T)
     pooled = counts.sum(0) / sum(n)
     matrix = covariance / np.sqrt(np.outer(pooled, pooled)) / (1 / n[0] + 1 / n[1])
     eigenvalues = np.linalg.eigvalsh(matrix)
-    assert found.deff == pytest.approx(eigenvalues.sum() / 9, rel=1e-9)
+    assert result.deff == pytest.approx(eigenvalues.sum() / 9, rel=1e-9)
     squares = ((eigenvalues**2).sum() - eigenvalues.sum() ** 2 / 7) * 49 / (9 * 6)
     inequality = min(max(9 * squares / eigenvalues.sum() ** 2, 1), 9)
-    statistic = found.psi / (1 / n[0] + 1 / n[1]) / found.deff
+    statistic = result.psi / (1 / n[0] + 1 / n[1]) / result.deff
     expected = chi2_sf(statistic / inequality, 9 / inequality)
-    assert found.psi_pvalue == pytest.approx(expected, rel=1e-9)
+    assert result.psi_pvalue == pytest.approx(expected, rel=1e-9)
 
 
 def test_over_users_each_bucket_leaves_both_states() -> None:
     random = np.random.default_rng(5)
     users, x = random.integers(0, 300, (2, 2000)), random.normal(size=(2, 2000))
     salt = salt_word("streammetrics")
-    buckets = [unit_hashes(one, salt, "groups").astype(np.uint16) & 7 for one in users]
+    buckets = [unit_hashes(ids, salt, "groups").astype(np.uint16) & 7 for ids in users]
     states = []
     for who, values_ in zip(users, x, strict=True):
         state: UserGroups[Any] = UserGroups(ExactQuantiles(), buckets=8)
         state.update(who, values=values_)
         states.append(state)
-    found = drift(*states)
+    result = drift(*states)
     whole = drift(*(state.metric_state() for state in states))
     without = [
         drift(*(fed(ExactQuantiles(), v[b != g]) for v, b in zip(x, buckets, strict=True)))
@@ -342,13 +342,13 @@ def test_over_users_each_bucket_leaves_both_states() -> None:
     sizes = np.bincount(np.concatenate(buckets))
     df = float(sizes.sum() ** 2 / (sizes * sizes).sum() - 1)
     for view in ("ks", "wasserstein"):
-        each = [float(getattr(one, view)) for one in without]
-        mean = math.fsum(each) / 8
-        se = math.sqrt(7 / 8 * math.fsum((one - mean) ** 2 for one in each))
-        interval = found.interval(view)
+        distances = [float(getattr(part, view)) for part in without]
+        mean = math.fsum(distances) / 8
+        se = math.sqrt(7 / 8 * math.fsum((distance - mean) ** 2 for distance in distances))
+        interval = result.interval(view)
         assert (interval.se, interval.df) == pytest.approx((se, df), rel=1e-12), view
-        assert getattr(found, view) == getattr(whole, view)
-    assert_design_effects(found, x, buckets)
+        assert getattr(result, view) == getattr(whole, view)
+    assert_design_effects(result, x, buckets)
 
 
 def test_rows_that_a_user_repeats_are_divided_by_their_number() -> None:
@@ -360,10 +360,10 @@ def test_rows_that_a_user_repeats_are_divided_by_their_number() -> None:
             state: UserGroups[Any] = UserGroups(Quantiles(resolution=3))
             state.update(np.repeat(users, times), values=np.repeat(x, times))
             states.append(state)
-    alone, together = drift(*once), drift(*often)
-    assert alone.deff == pytest.approx(1, abs=0.15)
-    assert together.deff == pytest.approx(9 * (alone.deff or 0), rel=1e-9)
-    assert together.psi_pvalue == pytest.approx(alone.psi_pvalue, abs=0.01)
+    single, together = drift(*once), drift(*often)
+    assert single.deff == pytest.approx(1, abs=0.15)
+    assert together.deff == pytest.approx(9 * (single.deff or 0), rel=1e-9)
+    assert together.psi_pvalue == pytest.approx(single.psi_pvalue, abs=0.01)
     assert together.ks_band is None and math.isnan(together.band(0.9))
     assert not together.certain(0.9)
 
@@ -388,23 +388,23 @@ def test_scores_of_users_have_errors_from_their_coarse_form() -> None:
         x = np.clip(random.beta(2, 3, 4000) + shift, 0, 1)
         state.update(random.integers(0, 500, 4000), labels=random.integers(0, 2, 4000), scores=x)
         states.append(state)
-    found = drift(*states, label=1)
-    assert found.reference_rows + found.rows < 8000
-    assert found.deff == pytest.approx(1, abs=0.3)
-    ks = found.interval("ks")
-    assert 0 < ks.lower < float(found.ks) < ks.upper
+    result = drift(*states, label=1)
+    assert result.reference_rows + result.rows < 8000
+    assert result.deff == pytest.approx(1, abs=0.3)
+    ks = result.interval("ks")
+    assert 0 < ks.lower < float(result.ks) < ks.upper
 
 
 def test_drift_changes_no_state_and_is_the_same_for_any_split() -> None:
     parts = [fed(Quantiles(), range(i, 3000, 7)) for i in range(7)]
     whole, current = fed(Quantiles(), range(3000)), fed(Quantiles(), range(500, 2500))
     before = whole.to_bytes(), current.to_bytes()
-    found = drift(whole, current)
+    result = drift(whole, current)
     assert (whole.to_bytes(), current.to_bytes()) == before
-    again = drift(sum(parts[1:], parts[0]), current)
-    assert found == again
+    merged = drift(sum(parts[1:], parts[0]), current)
+    assert result == merged
     users = drift(of_users(1, 50, 500), of_users(2, 50, 500))
-    assert copy.deepcopy(found) == pickle.loads(pickle.dumps(found)) == found
+    assert copy.deepcopy(result) == pickle.loads(pickle.dumps(result)) == result
     assert pickle.loads(pickle.dumps(users)).interval() == users.interval()
 
 
@@ -441,13 +441,13 @@ def test_states_that_cannot_be_compared_are_refused(
 
 
 def test_settings_of_a_drift_are_checked() -> None:
-    found = drift(fed(Quantiles(), [1.0]), fed(Quantiles(), [2.0]))
+    result = drift(fed(Quantiles(), [1.0]), fed(Quantiles(), [2.0]))
     for call in (
-        lambda: found.psi_with(-1),
-        lambda: found.psi_with(math.inf),
-        lambda: found.band(0),
-        lambda: found.band(0.05, 0),
-        lambda: found.band(0.05, True),
+        lambda: result.psi_with(-1),
+        lambda: result.psi_with(math.inf),
+        lambda: result.band(0),
+        lambda: result.band(0.05, 0),
+        lambda: result.band(0.05, True),
     ):
         with pytest.raises(InputError, match=r"Drift\.(psi_with|band)\("):
             call()
@@ -455,32 +455,32 @@ def test_settings_of_a_drift_are_checked() -> None:
 
 def test_a_value_with_half_of_the_reference_is_noted_if_its_bin_has_others() -> None:
     mostly, half = [0.0] * 50 + [1.0] * 950, [0.0] * 500 + [1.0] * 500
-    said = "95 % of the reference have one value or bucket, and its bin has others too"
+    note = "95 % of the reference have one value or bucket, and its bin has others too"
     for kind in (ExactQuantiles(), GRID):
-        found = drift(fed(kind, mostly), fed(kind, half))
-        assert found.bin_counts.tolist() == [[1000, 0], [1000, 0]]
-        assert found.note.startswith(said) and found.note in str(found).replace("\n  ", " ")
-        assert [doubts_of(found, view) for view in (None, "ks")] == [(found.note,), ()]
-        alone = str(drift(fed(kind, [1.0] * 9), fed(kind, half)))
-        assert said.replace("95", "100") in alone.replace("\n  ", " ")
+        result = drift(fed(kind, mostly), fed(kind, half))
+        assert result.bin_counts.tolist() == [[1000, 0], [1000, 0]]
+        assert result.note.startswith(note) and result.note in str(result).replace("\n  ", " ")
+        assert [doubts_of(result, view) for view in (None, "ks")] == [(result.note,), ()]
+        text = str(drift(fed(kind, [1.0] * 9), fed(kind, half)))
+        assert note.replace("95", "100") in text.replace("\n  ", " ")
         # The reference has one value in each bin, or no value has half of it.
-        for one, other in (
+        for reference, current in (
             (half, mostly),
             ([0.0] * 9 + [2.0], [0.0, 1.0]),
             ([0.0, 1.0, 2.0], half),
         ):
             for bins in (2, 10):
-                found = drift(fed(kind, one), fed(kind, other), bins=bins)
-                assert "has others too" not in str(found), (one, bins)
+                result = drift(fed(kind, reference), fed(kind, current), bins=bins)
+                assert "has others too" not in str(result), (reference, bins)
     empty = fed(GRID, [])
     assert drift(empty, empty).note == ""
 
 
 def test_numbers_of_bins_and_labels_may_be_integers_of_numpy() -> None:
     states = [fed(ExactQuantiles(), range(n)) for n in (20, 30)]
-    found = drift(*states, bins=np.int64(4))
-    assert found.bin_counts.tolist() == drift(*states, bins=4).bin_counts.tolist()
-    assert found.band(first=np.int64(5)) == found.band(first=5)
+    result = drift(*states, bins=np.int64(4))
+    assert result.bin_counts.tolist() == drift(*states, bins=4).bin_counts.tolist()
+    assert result.band(first=np.int64(5)) == result.band(first=5)
     scores = ExactAUC()
     scores.update([0, 1, 1], [0.1, 0.2, 0.9])
     assert drift(scores, scores, label=np.int8(1)).rows == 2

@@ -57,22 +57,22 @@ def test_dates_booleans_and_whole_floats_are_counted_as_the_keys_that_they_are(
     form: str, times: int
 ) -> None:
     """In small and large batches, before and after the keys are known: the bytes are the same."""
-    given, keys = FORMS[form]
-    if times > 1 and isinstance(given, DictionaryColumn):
-        given = DictionaryColumn(np.tile(given.codes, times), given.values)
+    column, keys = FORMS[form]
+    if times > 1 and isinstance(column, DictionaryColumn):
+        column = DictionaryColumn(np.tile(column.codes, times), column.values)
     elif times > 1:
-        given = given * times if isinstance(given, list) else np.tile(np.asarray(given), times)
+        column = column * times if isinstance(column, list) else np.tile(np.asarray(column), times)
     ones = np.ones(3 * times)
     for batches in (1, 2):
         state, plain = PerKey(Ratio()), PerKey(Ratio())
         for _ in range(batches):
-            state.update(given, numerators=ones)
+            state.update(column, numerators=ones)
             plain.update(keys * times, numerators=ones)
         assert state.to_bytes() == plain.to_bytes()
     assert (state + plain).keys() == plain.keys()
     result, stored = state.compute(), StoredPerKey([state.to_bytes()])
     for form_of_key, key in zip(
-        FORMS[form][0] if isinstance(given, list) else keys, keys, strict=True
+        FORMS[form][0] if isinstance(column, list) else keys, keys, strict=True
     ):
         assert result[form_of_key] == result[key] == result.get(form_of_key)
         assert form_of_key in result

@@ -63,11 +63,11 @@ def users_of(buckets: int, per_bucket: int = 3) -> dict[tuple[int, int], str]:
     """Names whose groups are known, by group and number."""
     names = [f"u{i}" for i in range(400)]
     groups = unit_hashes(hash_ids(names), salt_word("streammetrics"), "x") % np.uint64(buckets)
-    found: dict[tuple[int, int], str] = {}
+    users: dict[tuple[int, int], str] = {}
     for name, group in zip(names, groups.tolist(), strict=True):
-        number = next(i for i in range(400) if (group, i) not in found)
-        found[group, number] = name
-    return {at: name for at, name in found.items() if at[1] < per_bucket}
+        number = next(i for i in range(400) if (group, i) not in users)
+        users[group, number] = name
+    return {key: name for key, name in users.items() if key[1] < per_bucket}
 
 
 def test_each_model_is_the_metric_itself() -> None:
@@ -77,38 +77,40 @@ def test_each_model_is_the_metric_itself() -> None:
         state = Paired(metric)
         state.update(**{name: columns[name] for name in state.arguments() if name in columns})
         for model, scores in (("a", A), ("b", B)):
-            alone = metric.empty()
-            own = {"labels": LABELS, "scores": scores, "groups": USERS}
-            alone.update(**{name: c for name, c in own.items() if name in takes})
-            assert state.model(model) == alone
-    found = state.compute()
-    assert float(found.difference) == float(found.a) - float(found.b)
+            single_state = metric.empty()
+            inputs = {"labels": LABELS, "scores": scores, "groups": USERS}
+            single_state.update(**{name: c for name, c in inputs.items() if name in takes})
+            assert state.model(model) == single_state
+    result = state.compute()
+    assert float(result.difference) == float(result.a) - float(result.b)
 
 
 def test_means_have_the_error_of_the_differences_of_rows() -> None:
     losses = [-np.log(np.where(LABELS, s, 1 - s)) for s in (A, B)]
-    for metric, view, each in (
+    for metric, view, differences in (
         (Calibration(), "log_loss", losses[0] - losses[1]),
         (Calibration(), "brier", (A - LABELS) ** 2 - (B - LABELS) ** 2),
         (Regression(), "mae", abs(A - LABELS) - abs(B - LABELS)),
         (Regression(), "mse", (A - LABELS) ** 2 - (B - LABELS) ** 2),
     ):
         interval = fed(metric).interval(view)
-        assert interval.se == pytest.approx(t_test(each), rel=1e-9)
-        assert interval.estimate == pytest.approx(each.mean(), rel=1e-9)
+        assert interval.se == pytest.approx(t_test(differences), rel=1e-9)
+        assert interval.estimate == pytest.approx(differences.mean(), rel=1e-9)
         assert (interval.method, interval.df, interval.n) == ("t", N - 1.0, N)
 
 
 def test_measures_of_lists_have_the_error_of_the_differences_of_lists() -> None:
     tables = {name: column.reshape(-1, 6) for name, column in ROWS.items()}
     tables["labels"] = tables["labels"] * (np.arange(len(tables["labels"])) % 9 > 0)[:, None]
-    each = []
+    differences = []
     for labels, a, b in zip(*tables.values(), strict=True):
-        one = fed(RankingMetrics(["NDCG@3"]), labels=[labels], scores_a=[a], scores_b=[b])
-        each.append(float(one.difference))
-    kept = [d for d in each if not math.isnan(d)]
+        result = fed(RankingMetrics(["NDCG@3"]), labels=[labels], scores_a=[a], scores_b=[b])
+        differences.append(float(result.difference))
+    numbers = [d for d in differences if not math.isnan(d)]
     whole = fed(RankingMetrics(["MRR", "NDCG@3"]), **tables).interval("NDCG@3")
-    assert whole.se == pytest.approx(t_test(kept), rel=1e-9) and whole.n == len(kept) < len(each)
+    assert whole.se == pytest.approx(t_test(numbers), rel=1e-9) and whole.n == len(numbers) < len(
+        differences
+    )
     groups = {"groups": [f"list {i // 6}" for i in range(N)]}
     columns = {name: column.ravel() for name, column in tables.items()}
     items = fed(GroupedScores(["NDCG@3"], ids="exact", score_type="float64"), **columns, **groups)
@@ -147,12 +149,12 @@ def test_gauc_of_users_in_known_groups_has_the_known_error() -> None:
     del columns["users"]
     of_users = fed(gauc, **columns, groups=users)
     assert of_users.interval().n == 7, "u3 has one class"
-    each = {u: np.flatnonzero(np.array(users) == u) for u in dict.fromkeys(users)}
+    indices_by_user = {u: np.flatnonzero(np.array(users) == u) for u in dict.fromkeys(users)}
     terms = []
-    for at in each.values():
-        own = {"labels": labels[at], "scores_a": a[at], "scores_b": b[at]}
-        if len(set(labels[at].tolist())) == 2:
-            terms.append((len(at), float(fed(ExactAUC(), **own).difference)))
+    for indices in indices_by_user.values():
+        inputs = {"labels": labels[indices], "scores_a": a[indices], "scores_b": b[indices]}
+        if len(set(labels[indices].tolist())) == 2:
+            terms.append((len(indices), float(fed(ExactAUC(), **inputs).difference)))
     w, d = np.array(terms).T
     mean = (w * d).sum() / w.sum()
     residuals = w * (d - mean)
@@ -166,45 +168,53 @@ def test_a_mean_over_groups_of_users_has_the_known_error() -> None:
     a = [1.0, 0.63, 0.5, 0.43, 1.0, 0.0, 0.92, 0.71]
     b = [0.63, 0.63, 1.0, 0.39, 0.86, 0.0, 0.75, 0.5]
     users = [names[i // 2, i % 2] for i in range(8)]
-    found = fed(UserGroups(Ratio(), 4), groups=users, numerators_a=a, numerators_b=b)
-    assert found.interval().se == pytest.approx(0.0985599436891073, rel=1e-9)
-    alone = fed(Ratio(), numerators_a=a, numerators_b=b).interval()
-    assert alone.se == pytest.approx(0.09043422037196823, rel=1e-9)
+    result = fed(UserGroups(Ratio(), 4), groups=users, numerators_a=a, numerators_b=b)
+    assert result.interval().se == pytest.approx(0.0985599436891073, rel=1e-9)
+    interval = fed(Ratio(), numerators_a=a, numerators_b=b).interval()
+    assert interval.se == pytest.approx(0.09043422037196823, rel=1e-9)
 
 
 def test_every_known_value_of_two_models_on_the_same_rows(data: Path) -> None:
     cases = examples_of(data, 10)
     assert len(cases) == 9
     for case in cases:
-        of, value = case["inputs"], case["value"]
+        inputs, value = case["inputs"], case["value"]
         if case["metric"] == "paired_auc_clustered":
-            buckets = of["buckets"]
+            buckets = inputs["buckets"]
             k = 1 << (max(buckets)).bit_length()
             users = users_of(k)
-            columns = {"labels": of["y"], "scores_a": of["score_a"], "scores_b": of["score_b"]}
+            columns = {
+                "labels": inputs["y"],
+                "scores_a": inputs["score_a"],
+                "scores_b": inputs["score_b"],
+            }
             groups = [users[bucket, 0] for bucket in buckets]
             interval = fed(UserGroups(ExactAUC(), k), groups=groups, **columns).interval()
-            found = [interval.estimate, interval.se]
-            assert found == pytest.approx([value[x] for x in ("difference", "se")], rel=1e-9)
+            figures = [interval.estimate, interval.se]
+            assert figures == pytest.approx([value[x] for x in ("difference", "se")], rel=1e-9)
             assert value["df"] - 0.1 < interval.df <= value["df"]  # groups differ a little in rows
         elif case["metric"] == "paired_auc":
-            columns = {"labels": of["y"], "scores_a": of["score_a"], "scores_b": of["score_b"]}
+            columns = {
+                "labels": inputs["y"],
+                "scores_a": inputs["score_a"],
+                "scores_b": inputs["score_b"],
+            }
             result = fed(ExactAUC(), **columns)
             interval = result.interval()
-            found = [result.a, result.b, result.difference, interval.se]
-            assert found == pytest.approx([value[x] for x in ("a", "b", "difference", "se")])
+            figures = [result.a, result.b, result.difference, interval.se]
+            assert figures == pytest.approx([value[x] for x in ("a", "b", "difference", "se")])
             assert float(result.difference) / interval.se == pytest.approx(value["z"], rel=1e-9)
         elif case["metric"] == "paired_mean":
-            columns = {"numerators_a": of["a"], "numerators_b": of["b"]}
+            columns = {"numerators_a": inputs["a"], "numerators_b": inputs["b"]}
             rows = fed(Ratio(), **columns).interval()
-            buckets = of["buckets"]
+            buckets = inputs["buckets"]
             number = {i: buckets[:i].count(bucket) for i, bucket in enumerate(buckets)}
             users = users_of(4)
             groups = [users[bucket, number[i]] for i, bucket in enumerate(buckets)]
             of_users = fed(UserGroups(Ratio(), 4), groups=groups, **columns).interval()
-            found = [rows.estimate, rows.se, of_users.se, of_users.df]
+            figures = [rows.estimate, rows.se, of_users.se, of_users.df]
             names = ("difference", "se_rows", "se_buckets", "df")
-            assert found == pytest.approx([value[x] for x in names], rel=1e-9)
+            assert figures == pytest.approx([value[x] for x in names], rel=1e-9)
         else:
             assert case["id"] == "10/users/gauc"  # the test above
 
@@ -226,33 +236,33 @@ def test_a_grid_has_nearly_the_error_of_the_scores_and_certain_bounds() -> None:
 
 
 def test_two_confusion_matrices_have_the_error_of_all_rows_left_out_in_turn() -> None:
-    at = slice(0, 80)
-    rows = {name: column[at] for name, column in ROWS.items()}
-    found = fed(BinaryConfusion(0.6), **rows)
+    span = slice(0, 80)
+    rows = {name: column[span] for name, column in ROWS.items()}
+    result = fed(BinaryConfusion(0.6), **rows)
     labels, tables = rows["labels"], []
-    for one in range(80):
-        kept = np.arange(80) != one
-        y, a, b = (labels[kept] > 0, *(rows[f"scores_{m}"][kept] >= 0.6 for m in "ab"))
+    for index in range(80):
+        mask = np.arange(80) != index
+        y, a, b = (labels[mask] > 0, *(rows[f"scores_{m}"][mask] >= 0.6 for m in "ab"))
         tables.append([2 * (p & y).sum() / (p.sum() + y.sum()) for p in (a, b)])
     f1 = np.subtract(*np.array(tables).T)
     error = math.sqrt(79 / 80 * ((f1 - f1.mean()) ** 2).sum())
-    assert found.interval("f1").se == pytest.approx(error, rel=1e-9)
-    assert (found.interval("f1").method, found.interval("f1").df) == ("jackknife", 79.0)
+    assert result.interval("f1").se == pytest.approx(error, rel=1e-9)
+    assert (result.interval("f1").method, result.interval("f1").df) == ("jackknife", 79.0)
     right = [(rows[f"scores_{m}"] >= 0.6) == labels for m in "ab"]
     error = t_test(right[0].astype(float) - right[1])
-    assert found.interval("accuracy").se == pytest.approx(error, rel=1e-9)
-    both = {"labels": labels, "predictions_a": right[0] * 2, "predictions_b": right[1] * 2}
-    many = fed(MulticlassConfusion(3), **{**both, "labels": labels * 0 + 2})
+    assert result.interval("accuracy").se == pytest.approx(error, rel=1e-9)
+    columns = {"labels": labels, "predictions_a": right[0] * 2, "predictions_b": right[1] * 2}
+    many = fed(MulticlassConfusion(3), **{**columns, "labels": labels * 0 + 2})
     assert many.interval("accuracy").se == pytest.approx(error, rel=1e-9)
     test = many.mcnemar()
     only = (right[0] & ~right[1]).sum(), (right[1] & ~right[0]).sum()
-    assert test == found.mcnemar() and (test.only_a, test.only_b) == only
+    assert test == result.mcnemar() and (test.only_a, test.only_b) == only
 
 
 def test_a_table_without_a_row_that_decides_has_no_interval() -> None:
-    one = fed(BinaryConfusion(), labels=[1, 0, 1], scores_a=[1, 0, 0], scores_b=[1, 1, 0])
-    assert one.interval("precision").reason.startswith("the estimate is undefined without one")
-    assert one.interval("accuracy").defined
+    result = fed(BinaryConfusion(), labels=[1, 0, 1], scores_a=[1, 0, 0], scores_b=[1, 1, 0])
+    assert result.interval("precision").reason.startswith("the estimate is undefined without one")
+    assert result.interval("accuracy").defined
 
 
 @pytest.mark.parametrize("metric", [ExactAUC(), HistogramAUC(), BinaryConfusion()])
@@ -263,13 +273,13 @@ def test_labels_of_two_kinds_have_no_formula_for_two_classes(metric: Accumulator
 
 
 def test_mcnemar_needs_rows_that_are_right_or_wrong() -> None:
-    for found, got in (
+    for result, got in (
         (fed(ExactAUC()), "got ExactCurve"),
         (fed(BinaryConfusion(), **ROWS, weights=[2] * N), "rows are weighted"),
         (fed(UserGroups(BinaryConfusion()), **ROWS, groups=USERS), "users, who may have"),
     ):
         with pytest.raises(InputError, match=got):
-            found.mcnemar()
+            result.mcnemar()
 
 
 def test_scores_in_lower_precision_are_paired_in_it() -> None:
@@ -280,23 +290,23 @@ def test_scores_in_lower_precision_are_paired_in_it() -> None:
 
 
 def test_equal_models_differ_by_0_and_no_p_value_is_below_1() -> None:
-    found = fed(ExactAUC(), labels=LABELS, scores_a=A, scores_b=A)
-    assert found.difference == 0.0 and math.isnan(found.pvalue)
-    assert found.interval().reason == "the variance is 0, which says nothing about other rows"
+    result = fed(ExactAUC(), labels=LABELS, scores_a=A, scores_b=A)
+    assert result.difference == 0.0 and math.isnan(result.pvalue)
+    assert result.interval().reason == "the variance is 0, which says nothing about other rows"
 
 
 def test_why_there_is_no_interval_is_said() -> None:
     weights = {**ROWS, "weights": np.arange(N) % 2 * 2}
     lists = {"labels_a": [[1, 0], [0, 1]], "labels_b": [[0, 1], [0, 0]]}
-    for found, view, why in (
+    for result, view, why in (
         (fed(HistogramAUC(), **weights), None, "rows are weighted"),
         (fed(HistogramAUC()), "ap", r"no formula .* Paired\(UserGroups"),
         (fed(ExactAUC(max_rows=9)), None, "600 rows exceed max_rows=9"),
         (fed(Calibration(), labels=[1, 0], scores_a=[0, 0.5], scores_b=[0.5] * 2), None, "inf"),
         (fed(ExactAUC(), labels=[1, 1], scores_a=[1, 2], scores_b=[2, 1]), None, "nan"),
     ):  # fmt: skip
-        interval = found.interval(view)
-        assert not interval.defined and math.isnan(found.pvalue_of(view))
+        interval = result.interval(view)
+        assert not interval.defined and math.isnan(result.pvalue_of(view))
         assert re.search(why, interval.reason)
     apart = r"; count each model apart in UserGroups: compare\(a, b, paired=True\)"
     values = {"values_a": [1.0, 2.0, 4.0], "values_b": [2.0, 2.0, 3.0]}
@@ -318,18 +328,18 @@ def test_why_there_is_no_interval_is_said() -> None:
 
 
 def test_models_have_their_own_intervals_and_a_p_value_has_none() -> None:
-    found = fed(Calibration())
-    for name, result in (("a", found.value_a), ("b", found.value_b)):
-        assert found.interval(name) == result.interval()
-    assert found.interval("pvalue").reason.startswith("no formula for pvalue")
-    assert found.interval("difference") == found.interval() == found.interval("log_loss")
+    pair = fed(Calibration())
+    for name, result in (("a", pair.value_a), ("b", pair.value_b)):
+        assert pair.interval(name) == result.interval()
+    assert pair.interval("pvalue").reason.startswith("no formula for pvalue")
+    assert pair.interval("difference") == pair.interval() == pair.interval("log_loss")
     with pytest.raises(InputError, match="'auto' or 't', got 'delong'"):
-        found.interval(method="delong")
+        pair.interval(method="delong")
     with pytest.raises(InputError, match="level"):
-        found.interval(level=95)
+        pair.interval(level=95)
     with pytest.raises(InputError, match="a view of CalibrationFigures"):
-        found.difference_of("auc")
-    columns = found.to_dict()
+        pair.difference_of("auc")
+    columns = pair.to_dict()
     bounds = dict(zip(columns["name"], columns["exact_low"], strict=True))
     assert bounds["pvalue"] is None and None not in (bounds["a"], bounds["difference"])
 
@@ -392,13 +402,13 @@ def test_a_pair_without_an_interval_says_why_and_gives_no_advice_that_does_not_h
     pair, of_users = Paired(OffPolicy()), Paired(UserGroups(OffPolicy()))
     pair.update(**columns, **targets)
     of_users.update(**columns, **targets, groups=range(300))
-    found, clustered = pair.compute(), of_users.compute()
-    why = found.interval("snips").reason
+    result, clustered = pair.compute(), of_users.compute()
+    why = result.interval("snips").reason
     assert why.startswith("no formula for independent rows; pair users:")
     assert clustered.interval().defined
     why = "it grows with the rows, and estimates nothing beyond them"
-    for one in (found, clustered):
-        assert one.interval("effective_sample_size").reason == why
+    for figures in (result, clustered):
+        assert figures.interval("effective_sample_size").reason == why
     quantiles = Paired(UserGroups(ExactQuantiles()), columns=("values",))
     quantiles.update(groups=range(300), values_a=range(300), values_b=range(1, 301))
     assert "compare(a, b, paired=True)" in quantiles.compute().interval("median").reason
@@ -409,18 +419,18 @@ def test_a_pair_without_support_says_what_its_models_lack() -> None:
     columns = {"logged": [0.5] * 90, "rewards": [1, 0, 0] * 30}
     few, fewer = [0.5] * 90, [0.5] * 60 + [0.0] * 30
     lacks = "the effective sample size is {}, needs 100".format
-    for metric, more in ((OffPolicy(), {}), (UserGroups(OffPolicy()), {"groups": range(90)})):
-        same, other = (
-            fed(metric, **columns, **more, target_a=few, target_b=b) for b in (few, fewer)
+    for metric, groups in ((OffPolicy(), {}), (UserGroups(OffPolicy()), {"groups": range(90)})):
+        same, unequal = (
+            fed(metric, **columns, **groups, target_a=few, target_b=b) for b in (few, fewer)
         )
-        for found, why in (
+        for result, why in (
             (same, lacks("90.0")),
-            (other, f"a: {lacks('90.0')}; b: {lacks('60.0')}"),
+            (unequal, f"a: {lacks('90.0')}; b: {lacks('60.0')}"),
         ):
-            assert math.isnan(float(found.difference)) and math.isnan(found.pvalue)
-            assert found.interval().reason == why
-            assert {row["reason"] for row in found.to_frame("polars").to_dicts()[:3]} == {why}
-            assert not math.isnan(float(found.difference_of("raw.snips")))
+            assert math.isnan(float(result.difference)) and math.isnan(result.pvalue)
+            assert result.interval().reason == why
+            assert {row["reason"] for row in result.to_frame("polars").to_dicts()[:3]} == {why}
+            assert not math.isnan(float(result.difference_of("raw.snips")))
 
 
 def test_a_user_with_most_of_the_rows_leaves_few_degrees_of_freedom() -> None:
@@ -429,19 +439,19 @@ def test_a_user_with_most_of_the_rows_leaves_few_degrees_of_freedom() -> None:
     labels = (np.arange(390) % 3 == 0).astype(int)
     rng = np.random.default_rng(6)
     a, b = rng.uniform(0.05, 0.95, (2, 390))
-    found = fed(UserGroups(Calibration()), labels=labels, scores_a=a, scores_b=b, groups=users)
-    rows = np.array([n for n in found.value_a.weights if n])
+    result = fed(UserGroups(Calibration()), labels=labels, scores_a=a, scores_b=b, groups=users)
+    rows = np.array([n for n in result.value_a.weights if n])
     effective = rows.sum() ** 2 / (rows * rows).sum()
-    interval = found.interval()
+    interval = result.interval()
     assert 3 < effective < 4.5 < len(rows)
     assert interval.df == pytest.approx(effective - 1, rel=1e-12)
     q = critical(0.95, effective - 1)
     assert interval.upper - interval.estimate == pytest.approx(q * interval.se, rel=1e-9)
     p = two_sided_p(interval.estimate, interval.se, effective - 1)
-    assert found.pvalue == pytest.approx(p, rel=1e-12)
+    assert result.pvalue == pytest.approx(p, rel=1e-12)
     # Users with equal rows, one in each group, are as many as they are.
     equal = UserGroups(Calibration(), buckets=4096)
     once = np.arange(390)
-    found = fed(equal, labels=labels, scores_a=a, scores_b=b, groups=once)
-    rows = np.array([n for n in found.value_a.weights if n])
-    assert found.interval().df == pytest.approx(390**2 / (rows * rows).sum() - 1, rel=1e-12)
+    result = fed(equal, labels=labels, scores_a=a, scores_b=b, groups=once)
+    rows = np.array([n for n in result.value_a.weights if n])
+    assert result.interval().df == pytest.approx(390**2 / (rows * rows).sum() - 1, rel=1e-12)

@@ -81,20 +81,20 @@ def test_a_missing_column_is_named_with_the_metric_that_needs_it() -> None:
 
 
 def test_combinators_count_as_they_do_alone_and_each_needs_its_column() -> None:
-    alone = {
+    states = {
         "keys": PerKey(Ratio()),
         "times_ms": Windows(Ratio(), 60),
         "groups": UserGroups(Ratio()),
     }
     rows = {"keys": [7, 8, 7], "times_ms": [0, 1, 90_000], "groups": [1, 2, 3]}
-    panel, clicks = Panel(alone), [1, 0, 1]
+    panel, clicks = Panel(states), [1, 0, 1]
     panel.update(**rows, numerators=clicks)
-    for name, state in alone.items():
+    for name, state in states.items():
         state.update(rows[name], numerators=clicks)
         assert panel.state(name) == state
-        others = {column: rows[column] for column in rows if column != name}
+        columns = {column: rows[column] for column in rows if column != name}
         with pytest.raises(InputError, match=f"expected the column '{name}'"):
-            panel.update(**others, numerators=clicks)
+            panel.update(**columns, numerators=clicks)
 
 
 def test_an_unknown_column_is_named_with_those_that_are_known() -> None:
@@ -137,10 +137,10 @@ def test_extracted_states_are_independent() -> None:
 
 
 def test_a_metric_that_is_fed_after_it_was_given_does_not_feed_the_panel() -> None:
-    given = {"t": Tally()}
-    panel = Panel(given)
-    given["t"].update([1])
-    given["u"] = Tally()
+    metrics = {"t": Tally()}
+    panel = Panel(metrics)
+    metrics["t"].update([1])
+    metrics["u"] = Tally()
     assert panel == Panel({"t": Tally()})
     assert Panel.from_bytes(panel.to_bytes()) == panel
     panel.update(cells=[2])
@@ -162,11 +162,11 @@ def test_a_metric_that_has_counted_is_no_specification() -> None:
 
 def test_labels_may_be_classes_in_one_small_batch_and_a_table_in_the_next() -> None:
     scores = [[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]]
-    panel, alone = Panel({"auc": MulticlassAUC(3)}), MulticlassAUC(3)
+    panel, state = Panel({"auc": MulticlassAUC(3)}), MulticlassAUC(3)
     for labels in ([0, 2], [[0, 1, 1], [1, 0, 0]], [1, 1]):
         panel.update(labels=labels, scores=scores)
-        alone.update(labels, scores)
-    assert panel.state("auc") == alone
+        state.update(labels, scores)
+    assert panel.state("auc") == state
 
 
 # -- what metrics validate together, and what each must check by itself
@@ -182,7 +182,10 @@ METRICS: dict[str, Accumulator] = {
     "users": Units(),
 }
 TAKES = {
-    **{one: {"labels": "labels", "scores": "scores"} for one in ("auc", "exact", "hits", "errors")},
+    **{
+        name: {"labels": "labels", "scores": "scores"}
+        for name in ("auc", "exact", "hits", "errors")
+    },
     "gauc": {"labels": "labels", "scores": "scores", "groups": "users"},
     "ctr": {"numerators": "labels"},
     "users": {"units": "users"},
@@ -246,15 +249,15 @@ def test_columns_are_buffered_once_and_as_they_are_where_a_metric_is_sure_of_the
 def test_a_column_is_validated_once_however_many_metrics_read_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seen: list[Validator] = []
+    validators: list[Validator] = []
 
     def noted(column: object, validator: Validator) -> NDArray[np.generic] | None:
-        seen.append(validator)
+        validators.append(validator)
         return validated(column, validator)
 
     monkeypatch.setattr(panel_columns, "validated", noted)
     panel().check(**COLUMNS)
-    assert sorted(seen) == [Validator.INTEGERS, Validator.UNIT, Validator.BINARY]
+    assert sorted(validators) == [Validator.INTEGERS, Validator.UNIT, Validator.BINARY]
 
 
 def test_a_metric_that_is_not_sure_of_a_column_checks_alone_and_others_are_buffered() -> None:
@@ -263,9 +266,9 @@ def test_a_metric_that_is_not_sure_of_a_column_checks_alone_and_others_are_buffe
         {"auc": HistogramAUC(), "names": GroupedAUC(ids="hashed"), "users": Units()},
         inputs={"names": {"groups": "users"}, "users": {"units": "users"}},
     )
-    *_, own = state.check(**strings).columns.values()
-    assert isinstance(own, Batch)
-    assert own.columns.keys() == {"names", "users"}
+    *_, batch = state.check(**strings).columns.values()
+    assert isinstance(batch, Batch)
+    assert batch.columns.keys() == {"names", "users"}
     state.update(**strings)
     state.update(**strings)
     names, users = GroupedAUC(ids="hashed"), Units()

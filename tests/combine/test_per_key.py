@@ -43,12 +43,12 @@ def tally(keys: Sequence[Key], limit: int = 3) -> PerKey:
 def test_a_key_that_never_came_is_refused_with_the_nearest_one() -> None:
     state = tally(["control", "treatment"])
     stored = StoredPerKey([state.to_bytes()])
-    asked: list[tuple[str, Callable[[Any], object]]] = [
+    lookups: list[tuple[str, Callable[[Any], object]]] = [
         ("PerKey.state", state.state),
         ("PerKey.state", stored.state),
         ("KeyedResult", state.compute().__getitem__),
     ]
-    for where, ask in asked:
+    for where, ask in lookups:
         with pytest.raises(InputError) as error:
             ask("treatmnt")
         assert isinstance(error.value, KeyError)
@@ -103,13 +103,13 @@ def test_metrics_of_panels_and_windows_are_refused_alike() -> None:
     windows = Windows(Tally(), size_s=60)
     windows.update([60_000], cells=[0])
     by_key = PerKey(panel)
-    asked: list[tuple[Callable[[], object], str]] = [
+    lookups: list[tuple[Callable[[], object], str]] = [
         (lambda: panel.compute()["crt"], "PanelResult: expected one of 2 metrics ('auc', 'ctr')"),
         (lambda: panel.state("crt"), "Panel.state: expected one of 2 metrics"),
         (lambda: by_key.project("crt"), "PerKey.project: expected one of 2 metrics"),
         (lambda: windows.compute()[0, 60_000], "expected one of 1 windows ((60000, 120000))"),
     ]
-    for ask, text in asked:
+    for ask, text in lookups:
         with pytest.raises(UnknownKeyError) as error:
             ask()
         assert text in str(error.value)
@@ -160,8 +160,8 @@ def test_pieces_by_hash_merge_back_into_the_whole(n: int, limit: int) -> None:
     state = tally([f"k{i}" for i in range(40)], limit)
     pieces = state.split(n)
     assert len(pieces) == n
-    found = list(itertools.chain.from_iterable(piece.keys() for piece in pieces))
-    assert sorted(found) == sorted(state.keys())
+    keys = list(itertools.chain.from_iterable(piece.keys() for piece in pieces))
+    assert sorted(keys) == sorted(state.keys())
     for order in (pieces, pieces[::-1]):
         back = state.empty()
         back.merge(order)
@@ -175,82 +175,84 @@ def test_chosen_keys_have_the_states_and_results_of_the_whole() -> None:
     whole = PerKey(Ratio(), max_keys=5)
     keys: list[Key] = ["a", "1", 1, None, ("a", 1), "b", "c", "d"]
     whole.update(keys * 3, numerators=np.arange(24) % 5)
-    asked = [*whole.keys()[::2], "never", *keys[:1]]
-    found = whole.chosen(asked)
-    assert set(found.keys()) == set(asked) & set(whole.keys())
-    assert found.overflow_state() is None is not whole.overflow_state()
-    for key in found.keys():  # noqa: SIM118
-        assert found.state(key) == whole.state(key)
-        assert found.compute()[key] == whole.compute()[key]
-    found.merge(found.copy())
-    assert whole.chosen(asked) != found
+    selection = [*whole.keys()[::2], "never", *keys[:1]]
+    part = whole.chosen(selection)
+    assert set(part.keys()) == set(selection) & set(whole.keys())
+    assert part.overflow_state() is None is not whole.overflow_state()
+    for key in part.keys():  # noqa: SIM118
+        assert part.state(key) == whole.state(key)
+        assert part.compute()[key] == whole.compute()[key]
+    part.merge(part.copy())
+    assert whole.chosen(selection) != part
 
 
 def test_a_projection_is_the_state_of_one_metric_alone() -> None:
-    both = PerKey(Panel({"t": Tally(), "r": Ratio()}, inputs={"r": {"numerators": "cells"}}), 2)
-    alone, ratios = PerKey(Tally(), 2), PerKey(Ratio(), 2)
+    state = PerKey(Panel({"t": Tally(), "r": Ratio()}, inputs={"r": {"numerators": "cells"}}), 2)
+    tallies, ratios = PerKey(Tally(), 2), PerKey(Ratio(), 2)
     for keys in (["a", "b"], ["c", "a"], ["d"]):
         cells = [1, 2][: len(keys)]
-        both.update(keys, cells=cells)
-        alone.update(keys, cells=cells)
+        state.update(keys, cells=cells)
+        tallies.update(keys, cells=cells)
         ratios.update(keys, numerators=cells)
-    assert both.project("t") == alone
-    assert both.project("r") == ratios
-    projected = both.project("t")
-    before = both.digest()
+    assert state.project("t") == tallies
+    assert state.project("r") == ratios
+    projected = state.project("t")
+    before = state.digest()
     projected.update(["a"], cells=[3])
-    assert both.digest() == before
+    assert state.digest() == before
     with pytest.raises(SettingsError, match="a PerKey of Tally"):
-        alone.project("t")
+        tallies.project("t")
 
 
 @pytest.mark.parametrize("keys", [["a", "b"], [f"{i}" for i in range(40)], []])
 def test_a_projection_with_a_limit_is_the_limited_projection(keys: list[str]) -> None:
     panel = Panel({"t": Tally(), "users": UserGroups(Ratio())})
-    both = PerKey(panel, 30)
+    state = PerKey(panel, 30)
     if keys:
         cells = [i % 2 for i in range(len(keys))]
-        both.update(keys, cells=cells, groups=keys, numerators=cells)
-    before = both.to_bytes()
+        state.update(keys, cells=cells, groups=keys, numerators=cells)
+    before = state.to_bytes()
     for name in panel.metrics:
         for most in (30, 7, 1, 100):
-            again = PerKey(panel.metrics[name], most)
-            again.merge(both.project(name, most))  # its settings are those that it would be given
-            for limited in (both.project(name, most), both.project(name).limited(most)):
-                assert limited.to_bytes() == again.to_bytes() and limited.max_keys == most
+            expected = PerKey(panel.metrics[name], most)
+            expected.merge(
+                state.project(name, most)
+            )  # its settings are those that it would be given
+            for limited in (state.project(name, most), state.project(name).limited(most)):
+                assert limited.to_bytes() == expected.to_bytes() and limited.max_keys == most
                 limited.update(["new"], **{n: [1] for n in panel.metrics[name].arguments()})
-                assert limited.to_bytes() != again.to_bytes()
-            assert both.project(name, most).to_bytes() == again.to_bytes()
-        assert both.project(name).max_keys == 30
+                assert limited.to_bytes() != expected.to_bytes()
+            assert state.project(name, most).to_bytes() == expected.to_bytes()
+        assert state.project(name).max_keys == 30
         for bad in (0, 1 << 32, True, 1.5, "7", [7]):
             with pytest.raises(SettingsError, match="max_keys"):
-                both.project(name, bad)  # type: ignore[arg-type]
+                state.project(name, bad)  # type: ignore[arg-type]
             with pytest.raises(SettingsError, match="max_keys"):
-                both.limited(bad)  # type: ignore[arg-type]
-    assert both.to_bytes() == before
+                state.limited(bad)  # type: ignore[arg-type]
+    assert state.to_bytes() == before
 
 
 def test_a_projection_of_some_keys_is_that_of_the_chosen_ones() -> None:
-    both = PerKey(Panel({"t": Tally(), "users": UserGroups(Ratio())}), 6)
+    state = PerKey(Panel({"t": Tally(), "users": UserGroups(Ratio())}), 6)
     keys = [(str(i % 3), i % 4) for i in range(12)]
     cells = [i % 2 for i in range(12)]
     for _ in range(2):
-        both.update(keys, cells=cells, groups=cells, numerators=cells)
-        before = both.to_bytes()
-        own = [key for key in both.keys() if isinstance(key, tuple) and key[0] == "1"]  # noqa: SIM118
+        state.update(keys, cells=cells, groups=cells, numerators=cells)
+        before = state.to_bytes()
+        selection = [key for key in state.keys() if isinstance(key, tuple) and key[0] == "1"]  # noqa: SIM118
         for name in ("t", "users"):
             for key_of in (None, lambda key: key[1], lambda key: 0):
-                chosen = both.chosen([*own, "never"], key_of)
-                some = both.project(name, 50, keys=[*own, "never"], key_of=key_of)
-                assert own and some.to_bytes() == chosen.project(name, 50).to_bytes()
-                some.merge(some.copy())
+                chosen = state.chosen([*selection, "never"], key_of)
+                part = state.project(name, 50, keys=[*selection, "never"], key_of=key_of)
+                assert selection and part.to_bytes() == chosen.project(name, 50).to_bytes()
+                part.merge(part.copy())
                 if key_of is not None:
-                    renamed = both.project(name, 50).rekeyed(lambda key: ("new", *key))
-                    again = both.project(name, 50, key_of=lambda key: ("new", *key))
-                    assert again.to_bytes() == renamed.to_bytes()
-        assert both.to_bytes() == before
+                    renamed = state.project(name, 50).rekeyed(lambda key: ("new", *key))
+                    projection = state.project(name, 50, key_of=lambda key: ("new", *key))
+                    assert projection.to_bytes() == renamed.to_bytes()
+        assert state.to_bytes() == before
     with pytest.raises(InputError, match=r"PerKey\.project: expected several keys"):
-        both.project("t", keys=7)  # type: ignore[arg-type]
+        state.project("t", keys=7)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("most", [3, 100])
@@ -335,16 +337,16 @@ def feed(random: Random, column: MapColumn, model: Model) -> None:
     slots = [random.randrange(column.width) for _ in range(n)]
     cells = [random.randrange(CELLS) for _ in range(n)]
     slotted = column.width > 1 or random.random() < 0.5
-    found = column.locate(dictionary_column(keys), np.array(slots) if slotted else None)
-    at = found.slots[found.codes]
-    column.child._feed(Tally(CELLS).check(cells), at)
+    grouping = column.locate(dictionary_column(keys), np.array(slots) if slotted else None)
+    child_slots = grouping.slots[grouping.codes]
+    column.child._feed(Tally(CELLS).check(cells), child_slots)
     column.tidy()
     for key, slot, cell in zip(keys, slots, cells, strict=True):
         model[slot].setdefault(key, Counter())[cell] += 1
 
 
-def merged(model: Model, theirs: Model, to: list[int]) -> None:
-    for slot, keys in zip(to, theirs, strict=True):
+def merged(model: Model, source: Model, to: list[int]) -> None:
+    for slot, keys in zip(to, source, strict=True):
         for key, counts in keys.items():
             model[slot].setdefault(key, Counter()).update(counts)
 
@@ -355,14 +357,14 @@ def check(column: MapColumn, model: Model, limit: int | None) -> None:
     assert column.width == len(model)
     for slot, keys in enumerate(model):
         ranked = sorted(keys, key=rank)
-        kept, gone = ranked[:limit], ranked[len(ranked[:limit]) :]
-        assert set(column.index[slot]) == set(kept)
-        for key in kept:
+        survivors, gone = ranked[:limit], ranked[len(ranked[:limit]) :]
+        assert set(column.index[slot]) == set(survivors)
+        for key in survivors:
             assert cells_of(column, column.index[slot][key]) == keys[key]
         assert (slot in column.other) == bool(gone)
         if gone:
-            others: Counter[int] = sum((keys[key] for key in gone), Counter())
-            assert cells_of(column, column.other[slot]) == others
+            overflow: Counter[int] = sum((keys[key] for key in gone), Counter())
+            assert cells_of(column, column.other[slot]) == overflow
     reader = Reader(data)
     back = empty(limit, column.width)
     back.read(reader)
@@ -393,19 +395,19 @@ def test_random_operations_agree_with_dictionaries(limit: int | None, seed: int)
             case "feed":
                 feed(random, column, model)
             case "merge":
-                other, theirs = random_map(random, limit, random.choice([0, 1, 2, 4]))
-                to = [random.randrange(len(model)) for _ in theirs]
-                before = encoded(other)
-                column.merge(other, np.array(to, np.intp))
-                merged(model, theirs, to)
-                assert encoded(other) == before
+                source_column, source_model = random_map(random, limit, random.choice([0, 1, 2, 4]))
+                to = [random.randrange(len(model)) for _ in source_model]
+                before = encoded(source_column)
+                column.merge(source_column, np.array(to, np.intp))
+                merged(model, source_model, to)
+                assert encoded(source_column) == before
             case "take":
                 slots = [random.randrange(len(model)) for _ in range(random.choice([1, 3]))]
-                old, kept = column, encoded(column)
+                old, snapshot = column, encoded(column)
                 column = column.take(np.array(slots))
                 model = [{key: Counter(n) for key, n in model[slot].items()} for slot in slots]
                 feed(random, column, model)
-                assert encoded(old) == kept
+                assert encoded(old) == snapshot
             case "widen":
                 column.widen(len(model) + 2)
                 model.extend({} for _ in range(2))
@@ -459,8 +461,8 @@ def one(cell: int) -> Tally:
 
 def test_a_map_is_written_as_the_readme_draws_it() -> None:
     column = empty(2, 2)
-    at = column.locate(dictionary_column(["b", "a", "b"]), np.array([0, 0, 1])).slots
-    column.child._feed(Tally(CELLS).check([1, 2, 3]), at)
+    slots = column.locate(dictionary_column(["b", "a", "b"]), np.array([0, 0, 1])).slots
+    column.child._feed(Tally(CELLS).check([1, 2, 3]), slots)
     assert encoded(column) == map_bytes({"a": one(2), "b": one(1)}, {"b": one(3)})
 
 

@@ -69,11 +69,11 @@ def test_states_of_the_same_bytes_go_their_own_ways(name: str, seed: int) -> Non
 def test_keys_of_states_that_were_read_are_held_once_as_long_as_they_are_equal() -> None:
     state = PerKey(Ratio())
     state.update([f"key {i}" for i in range(20)], numerators=[1] * 20)
-    one, other = (PerKey.from_bytes(state.to_bytes()) for _ in range(2))
-    assert one.states.index[0] is other.states.index[0]
-    one.update(["key 7"], numerators=[1])
-    assert len(one.keys()) == 20
-    assert one.states.index[0] is other.states.index[0]
-    one.update(["key 20"], numerators=[1])
-    assert (len(one.keys()), len(other.keys())) == (21, 20)
-    assert one.states.index[0] is not other.states.index[0]
+    first, second = (PerKey.from_bytes(state.to_bytes()) for _ in range(2))
+    assert first.states.index[0] is second.states.index[0]
+    first.update(["key 7"], numerators=[1])
+    assert len(first.keys()) == 20
+    assert first.states.index[0] is second.states.index[0]
+    first.update(["key 20"], numerators=[1])
+    assert (len(first.keys()), len(second.keys())) == (21, 20)
+    assert first.states.index[0] is not second.states.index[0]

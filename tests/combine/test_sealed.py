@@ -92,8 +92,8 @@ SOME = {
 def user_of(case: Case[Any], row: object) -> object:
     """Whose row it is; one name for all where a metric tells no users apart."""
     columns = case.columns([row])
-    found = [np.asarray(columns[name]).ravel()[:1].tolist() for name in USERS if name in columns]
-    return str(found[0]) if found and type(case.empty).__name__ in KEYED else str(row)
+    users = [np.asarray(columns[name]).ravel()[:1].tolist() for name in USERS if name in columns]
+    return str(users[0]) if users and type(case.empty).__name__ in KEYED else str(row)
 
 
 def check_sealing(case: Case[Any], rows: list[Any], random: Random) -> None:
@@ -106,14 +106,14 @@ def check_sealing(case: Case[Any], rows: list[Any], random: Random) -> None:
     states = [seal(case.fed(part), sealing(n), i) for i, part in enumerate(parts)]
     before = [state.to_bytes() for state in states]
     random.shuffle(states)
-    kept = list(states)
+    operands = list(states)
     while len(states) > 1:
         a, b = (states.pop(random.randrange(len(states))) for _ in range(2))
         ab, ba = a + b, b + a
         assert ab == ba and ab.provenance == ba.provenance, "a + b is not b + a"
         states.append(ab)
     (total,) = states
-    assert sorted(before) == sorted(state.to_bytes() for state in kept), "an operand changed"
+    assert sorted(before) == sorted(state.to_bytes() for state in operands), "an operand changed"
     opened = case.fed(rows)
     whole = seal(opened, sealing(1))
     assert total.to_bytes() == whole.to_bytes(), "buckets leave a trace"
@@ -126,7 +126,7 @@ def check_sealing(case: Case[Any], rows: list[Any], random: Random) -> None:
     if "Bounded" not in text:
         assert exact_text(total.compute()) == text, "the result is another one"
     with pytest.raises(OverlapError):
-        total.merge(kept[0])
+        total.merge(operands[0])
     assert total.to_bytes() == whole.to_bytes(), "a refused merge changed the state"
 
 
@@ -158,9 +158,9 @@ def test_users_in_other_buckets_give_the_same_bytes() -> None:
 
 def test_a_sealed_grid_has_the_bounds_of_the_open_one() -> None:
     opened = fed(some_rows(300, 1), GroupedAUC(grid="equal", resolution=1))
-    exact, found = opened.compute(), seal(opened, sealing(1)).compute()
+    exact, result = opened.compute(), seal(opened, sealing(1)).compute()
     for name in ("low", "value", "high"):
-        assert getattr(found.gauc, name) == pytest.approx(getattr(exact.gauc, name), rel=1e-15)
+        assert getattr(result.gauc, name) == pytest.approx(getattr(exact.gauc, name), rel=1e-15)
     assert exact.gauc.low < exact.gauc.high
 
 
@@ -187,13 +187,13 @@ def test_what_cannot_be_sealed_is_refused_with_the_reason() -> None:
 
 def test_the_same_bucket_twice_is_refused_and_nothing_changes() -> None:
     a, b, *_ = hashed()
-    both = a + b
-    before = both.to_file_bytes()
-    for again in (a, b, both, both.copy()):
+    total = a + b
+    before = total.to_file_bytes()
+    for duplicate in (a, b, total, total.copy()):
         with pytest.raises(OverlapError, match="twice"):
-            both.merge(again)
-    assert both.to_file_bytes() == before
-    assert (both.buckets, both.complete) == ((2, 4), False)
+            total.merge(duplicate)
+    assert total.to_file_bytes() == before
+    assert (total.buckets, total.complete) == ((2, 4), False)
     apart = sum((seal(Ratio(), sealing(5), i) for i in (4, 0, 2)), Sealed(Ratio(), DAY))
     assert isinstance(apart, Sealed)
     assert apart.buckets == (3, 5) and not apart.complete
@@ -201,10 +201,10 @@ def test_the_same_bucket_twice_is_refused_and_nothing_changes() -> None:
 
 def test_buckets_of_another_sealing_are_refused() -> None:
     first = hashed()[0]
-    others: list[dict[str, Any]] = [{"name": "another"}, {"of": "session"}, {"n": 5}]
-    for other in others:
+    changes: list[dict[str, Any]] = [{"name": "another"}, {"of": "session"}, {"n": 5}]
+    for change in changes:
         with pytest.raises(OverlapError, match=r"sealed/hash\(user\) mod 4/2026-11-01"):
-            first.copy().merge(hashed(**other)[1])
+            first.copy().merge(hashed(**change)[1])
     with pytest.raises(SettingsError, match="scope"):
         first.merge(hashed(scope="2026-11-02")[1])
     a, b = (seal(fed(some_rows(40, i)), sealing(), i, f'["{i}"]') for i in (0, 1))
@@ -269,10 +269,10 @@ def test_results_have_the_intervals_of_the_open_state() -> None:
         {"gauc": GroupedAUC(), "lists": GroupedScores(["NDCG@3", "HR@2"]), "auc": HistogramAUC()},
     )
     opened = fed(some_rows(400, 4, users=30), metric)
-    found, exact = seal(opened, sealing(1)).compute(), opened.compute()
+    result, exact = seal(opened, sealing(1)).compute(), opened.compute()
     for name in metric.metrics:
         for view in views_of(exact[name]):
-            assert same_result(found[name].interval(view), exact[name].interval(view))
+            assert same_result(result[name].interval(view), exact[name].interval(view))
 
 
 def test_a_list_too_long_to_be_ranked_leaves_the_result_undefined(

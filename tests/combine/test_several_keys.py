@@ -66,7 +66,7 @@ def test_a_row_counts_once_for_each_of_its_keys(name: str, kind: str, n: int) ->
     together.update(columns, **rows)
     for column, keys in columns.items():
         for key in {*keys.tolist()}:
-            own = np.flatnonzero(keys == key)
-            alone = metric.empty()
-            alone.update(**{argument: values[own] for argument, values in rows.items()})
-            assert together.state((column, key)) == alone
+            indices = np.flatnonzero(keys == key)
+            state = metric.empty()
+            state.update(**{argument: values[indices] for argument, values in rows.items()})
+            assert together.state((column, key)) == state

@@ -48,12 +48,12 @@ def test_some_keys_of_stored_states_equal_those_of_their_sum(name: str, max_keys
     assert stored.keys() == every
     assert len(every) == 6 or max_keys == 100
     for n in (0, 1, 5, len(every)):
-        asked = [every[i] for i in rng.permutation(len(every))[:n]] + [("item", -1)]
-        found, expected = stored.chosen(asked), whole.chosen(asked)
-        assert found == expected
-        assert found.digests() == expected.digests()
-        found.merge(expected)  # it can be counted with
-        assert found == expected + expected
+        selection = [every[i] for i in rng.permutation(len(every))[:n]] + [("item", -1)]
+        part, expected = stored.chosen(selection), whole.chosen(selection)
+        assert part == expected
+        assert part.digests() == expected.digests()
+        part.merge(expected)  # it can be counted with
+        assert part == expected + expected
     assert stored.state(every[0]) == whole.state(every[0])
     for states_by_key in (stored, whole):
         assert states_by_key.state(("item", -1), missing="empty") == metric
@@ -65,9 +65,9 @@ def test_some_keys_of_stored_states_equal_those_of_their_sum(name: str, max_keys
 
 
 def test_only_bytes_of_equal_per_keys_are_taken() -> None:
-    one = PerKey(Ratio(), 5)
-    one.update(["a", "b"], numerators=[1, 0])
-    data = one.to_bytes()
+    state = PerKey(Ratio(), 5)
+    state.update(["a", "b"], numerators=[1, 0])
+    data = state.to_bytes()
     for states in ([], [Ratio().to_bytes()], [data[:-1]], [data, b""]):
         with pytest.raises(StateError):
             StoredPerKey(states)
@@ -75,4 +75,4 @@ def test_only_bytes_of_equal_per_keys_are_taken() -> None:
         StoredPerKey([data, PerKey(Ratio(), 6).to_bytes()])
     stored: StoredPerKey[object] = StoredPerKey([data])
     assert stored.nbytes == len(data)
-    assert (stored.metric, stored.max_keys, stored.empty()) == (Ratio(), 5, one.empty())
+    assert (stored.metric, stored.max_keys, stored.empty()) == (Ratio(), 5, state.empty())

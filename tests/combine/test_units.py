@@ -37,9 +37,9 @@ def counted(*units: int | str, share: float = 1.0, max_units: int | None = None)
 
 
 def test_a_unit_counts_once_however_often_it_is_seen() -> None:
-    found = counted("ann", "bo", "ann", "ann")
-    assert (found.units, found.sampled, found.reason) == (2.0, 2, "")
-    assert found.hashes().tolist() == sorted(
+    result = counted("ann", "bo", "ann", "ann")
+    assert (result.units, result.sampled, result.reason) == (2.0, 2, "")
+    assert result.hashes().tolist() == sorted(
         hash_of(name, "streammetrics units") for name in ("ann", "bo")
     )
 
@@ -74,42 +74,42 @@ def test_units_with_several_keys_are_in_the_set_of_each(share: float, n: int) ->
 
 
 def test_a_sample_has_the_units_whose_hash_lies_under_the_share() -> None:
-    found = counted(*range(4000), share=0.25)
+    result = counted(*range(4000), share=0.25)
     below = [hash_of(i, "streammetrics units") for i in range(4000)]
-    assert found.sampled == sum(h < 1 << 62 for h in below)
-    assert found.units == found.sampled * 4
-    assert abs(found.sampled - 1000) < 100
+    assert result.sampled == sum(h < 1 << 62 for h in below)
+    assert result.units == result.sampled * 4
+    assert abs(result.sampled - 1000) < 100
     whole = counted(*range(4000))
-    assert found.hashes().tolist() == whole.hashes()[: found.sampled].tolist()
+    assert result.hashes().tolist() == whole.hashes()[: result.sampled].tolist()
 
 
 def test_past_max_units_the_set_is_dropped_in_any_order() -> None:
-    few, more = Units(max_units=3), Units(max_units=3)
+    few, second = Units(max_units=3), Units(max_units=3)
     few.update([1, 2, 3, 3])
-    more.update([3, 4])
+    second.update([3, 4])
     assert few.compute().units == 3
-    for state in (few + more, more + few, few + more + more, more + (few + more)):
-        found = state.compute()
-        assert math.isnan(found.units)
-        assert found.sampled is None
-        assert found.reason == "more than max_units=3 units were sampled"
-        assert found.hashes().tolist() == []
-        assert state.to_bytes() == (more + few).to_bytes()
+    for state in (few + second, second + few, few + second + second, second + (few + second)):
+        result = state.compute()
+        assert math.isnan(result.units)
+        assert result.sampled is None
+        assert result.reason == "more than max_units=3 units were sampled"
+        assert result.hashes().tolist() == []
+        assert state.to_bytes() == (second + few).to_bytes()
         assert state.nbytes < 1000
 
 
 def test_units_of_several_arms_are_those_of_two_or_more() -> None:
     arms = counted(1, 2, 3), counted(3, 4), counted(4, 3, 5)
-    found = in_several(arms)
-    assert (found.units, found.sampled) == (2.0, 2)
-    assert found.hashes().tolist() == sorted(hash_of(i, "streammetrics units") for i in (3, 4))
+    result = in_several(arms)
+    assert (result.units, result.sampled) == (2.0, 2)
+    assert result.hashes().tolist() == sorted(hash_of(i, "streammetrics units") for i in (3, 4))
     assert in_several([]).units == in_several(arms[:1]).units == 0.0
 
 
 def test_units_of_several_arms_are_not_known_where_those_of_one_are_not() -> None:
-    found = in_several([counted(1, 2), counted(1, 2, max_units=1)])
-    assert math.isnan(found.units)
-    assert "max_units=1" in found.reason
+    result = in_several([counted(1, 2), counted(1, 2, max_units=1)])
+    assert math.isnan(result.units)
+    assert "max_units=1" in result.reason
     with pytest.raises(SettingsError, match="one share"):
         in_several([counted(1), counted(1, share=0.5)])
 
@@ -144,11 +144,13 @@ Names = Callable[[NDArray[np.int64]], list[int] | list[str]]
 
 
 def integers(ids: NDArray[np.int64]) -> list[int]:
-    return [int(one) - 20 for one in ids]  # also 0, which tables of ids hold as "nothing here"
+    return [
+        int(number) - 20 for number in ids
+    ]  # also 0, which tables of ids hold as "nothing here"
 
 
 def strings(ids: NDArray[np.int64]) -> list[str]:
-    return [f"ü{one}" for one in ids]
+    return [f"ü{number}" for number in ids]
 
 
 METRICS: list[tuple[Accumulator, str, Names]] = [
@@ -187,22 +189,24 @@ def units(names: list[int] | list[str]) -> Units:
 
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize(
-    ("metric", "column", "names"), METRICS, ids=lambda one: getattr(one, "__name__", str(one))[:40]
+    ("metric", "column", "names"),
+    METRICS,
+    ids=lambda value: getattr(value, "__name__", str(value))[:40],
 )
 def test_it_is_the_state_of_all_the_others(
     metric: Accumulator, column: str, names: Names, grouped: bool
 ) -> None:
     metric = UserGroups(metric, buckets=16) if grouped else metric
     dropped = [3, 20, 31, 59]
-    state, others = (fed(metric, column, names, gone) for gone in ((), dropped))
+    state, expected = (fed(metric, column, names, gone) for gone in ((), dropped))
     before, _ = state.to_bytes(), state.compute()
-    found = without_units(state, units(names(np.array(dropped))).compute())
-    assert str(found.compute()) == str(others.compute())  # users without rows are not counted
-    assert found.to_bytes() == others.to_bytes()
+    rest = without_units(state, units(names(np.array(dropped))).compute())
+    assert str(rest.compute()) == str(expected.compute())  # users without rows are not counted
+    assert rest.to_bytes() == expected.to_bytes()
     assert state.to_bytes() == before
-    found.merge(others)  # it goes on as any state does
-    others.merge(others)
-    assert found.to_bytes() == others.to_bytes()
+    rest.merge(expected)  # it goes on as any state does
+    expected.merge(expected)
+    assert rest.to_bytes() == expected.to_bytes()
 
 
 def test_nobody_left_out_changes_nothing_and_everybody_leaves_nothing() -> None:
@@ -216,9 +220,9 @@ def test_nobody_left_out_changes_nothing_and_everybody_leaves_nothing() -> None:
 def test_a_state_past_its_limit_stays_undefined_with_its_reason() -> None:
     state = GroupedAUC(max_rows=3)
     state.update([0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4], groups=[1, 1, 2, 2])
-    found = without_units(state, units([1]).compute())
-    assert isinstance(found, GroupedAUC)
-    assert found.compute().reason == state.compute().reason != ""
+    rest = without_units(state, units([1]).compute())
+    assert isinstance(rest, GroupedAUC)
+    assert rest.compute().reason == state.compute().reason != ""
 
 
 def test_the_answers_of_a_left_out_list_leave_with_it() -> None:
@@ -231,9 +235,9 @@ def test_the_answers_of_a_left_out_list_leave_with_it() -> None:
     for kind in ("hashed", "exact"):
         state, rest = (GroupedScores("AlphaNDCG@3", ids=kind) for _ in range(2))
         state.update(**rows, groups=ids)
-        kept = [i for i, one in enumerate(ids) if one != "l3"]
-        some = {name: [column[i] for i in kept] for name, column in rows.items()}
-        rest.update(**some, groups=[ids[i] for i in kept])
+        indices = [i for i, list_id in enumerate(ids) if list_id != "l3"]
+        columns = {name: [column[i] for i in indices] for name, column in rows.items()}
+        rest.update(**columns, groups=[ids[i] for i in indices])
         assert without_units(state, units(["l3"]).compute()) == rest
 
 

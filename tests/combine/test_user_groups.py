@@ -64,26 +64,26 @@ def without(
     metric: Accumulator, columns: Mapping[str, Any], groups: list[int], group: int
 ) -> Accumulator:
     """The metric fed with all rows but those of one group."""
-    kept = np.array(groups) != group
+    mask = np.array(groups) != group
     state = metric.empty()
-    state.update(**{name: column[kept] for name, column in columns.items() if name != "groups"})
+    state.update(**{name: column[mask] for name, column in columns.items() if name != "groups"})
     return state
 
 
 @pytest.mark.parametrize("metric", [BinaryConfusion(), Calibration(), HistogramAUC("equal", 8)])
 def test_a_replicate_is_the_metric_of_the_rows_of_all_other_groups(metric: Accumulator) -> None:
-    given = rows(800)
+    columns = rows(800)
     state = UserGroups(metric, buckets=8)
-    state.update(**given)
-    groups = groups_of(given["groups"], 8)
-    kept = state.group_metric
-    assert kept is not None
-    everybody = without(kept, given, groups, -1).compute()
+    state.update(**columns)
+    groups = groups_of(columns["groups"], 8)
+    coarse_metric = state.group_metric
+    assert coarse_metric is not None
+    everybody = without(coarse_metric, columns, groups, -1).compute()
     for view in headlines_of(metric.compute()):
-        found = state.compute().replicates(view)
+        replicates = state.compute().replicates(view)
         assert state.compute().group_estimate(view) == float(views_of(everybody)[view])
-        for group, value in enumerate(found):
-            of_others = without(kept, given, groups, group).compute()
+        for group, value in enumerate(replicates):
+            of_others = without(coarse_metric, columns, groups, group).compute()
             assert value == float(views_of(of_others)[view])
 
 
@@ -91,55 +91,60 @@ def test_a_replicate_is_the_metric_of_the_rows_of_all_other_groups(metric: Accum
 def test_coarse_groups_show_the_variance_of_a_view_that_needs_each_score(
     metric: HistogramAUC | ExactAUC,
 ) -> None:
-    given = rows(6000, seed=4)
+    columns = rows(6000, seed=4)
     state = UserGroups(metric)
-    state.update(**given)
+    state.update(**columns)
     result = state.compute()
-    groups = groups_of(given["groups"])
-    others = [without(metric, given, groups, group).compute() for group in range(64)]
+    groups = groups_of(columns["groups"])
+    replicates = [without(metric, columns, groups, group).compute() for group in range(64)]
     for view in (
         *("precision_at_recall(0.8)", "recall_at_precision(0.6)", "best_f_beta(1)"),
         *("precision_at_budget(0.05)", "recall_at_budget(0.2)", "ap", "partial_auc(0.1)"),
     ):
-        found = [float(value_of(one, view)) for one in others]
-        ratio = result.variance_of(view).se / jackknife_variance(found).se
+        estimates = [float(value_of(replicate, view)) for replicate in replicates]
+        ratio = result.variance_of(view).se / jackknife_variance(estimates).se
         assert 0.8 < ratio < 1.25, view
         assert abs(result.group_estimate(view) - result.estimate_of(view)) < 1e-3
 
 
 def test_the_example_of_eight_users_in_four_groups_has_its_printed_error() -> None:
     # Users are in the groups of the example, i mod 4, since their ids are chosen so.
-    ids, found = iter(range(10_000)), dict[int, int]()
+    ids, users = iter(range(10_000)), dict[int, int]()
     for number in range(8):
-        found[number] = next(i for i in ids if hash_of(i, "x") % 4 == number % 4)
+        users[number] = next(i for i in ids if hash_of(i, "x") % 4 == number % 4)
     state = UserGroups(Ratio(), buckets=4, salt="x")
     for number, (views, clicks) in enumerate(W4):
-        state.update([found[number]] * views, numerators=[1] * clicks + [0] * (views - clicks))
+        state.update([users[number]] * views, numerators=[1] * clicks + [0] * (views - clicks))
     result = state.compute()
     assert round(result.estimate, 12) == 0.242857142857
     assert round(math.sqrt(result.variance), 12) == 0.032843849493
     totals = [tuple(map(sum, zip(W4[g], W4[g + 4], strict=True))) for g in range(4)]
-    others = [(17 - clicks) / (70 - views) for views, clicks in totals]
-    assert list(result.replicates()) == others
+    replicates = [(17 - clicks) / (70 - views) for views, clicks in totals]
+    assert list(result.replicates()) == replicates
     assert (result.groups, result.rows, result.weights) == (4, 70, tuple(v for v, _ in totals))
 
 
 def test_a_group_without_rows_has_no_replicate_and_does_not_count() -> None:
     state = UserGroups(Ratio(), buckets=64)
     state.update([1, 2, 3, 3], numerators=[1, 0, 1, 0])
-    found = state.compute()
-    met = len(set(groups_of(np.array([1, 2, 3]))))
-    assert sum(not math.isnan(value) for value in found.replicates()) == found.groups == met > 1
-    assert [math.isnan(value) for value in found.replicates()] == [not n for n in found.weights]
+    result = state.compute()
+    group_count = len(set(groups_of(np.array([1, 2, 3]))))
+    assert (
+        sum(not math.isnan(value) for value in result.replicates())
+        == result.groups
+        == group_count
+        > 1
+    )
+    assert [math.isnan(value) for value in result.replicates()] == [not n for n in result.weights]
 
 
 def test_thin_data_has_no_variance_and_an_infinite_interval_with_the_reason() -> None:
     state = UserGroups(Ratio())
     for n in (0, 5):
-        found = state.compute()
-        assert found.groups == (n > 0)
-        assert math.isnan(found.variance)
-        interval = found.interval()
+        result = state.compute()
+        assert result.groups == (n > 0)
+        assert math.isnan(result.variance)
+        interval = result.interval()
         assert (interval.lower, interval.upper) == (-math.inf, math.inf)
         assert interval.reason in (
             "the estimate is nan",
@@ -160,15 +165,15 @@ def test_a_view_that_one_group_alone_defines_has_no_variance() -> None:
 
 def test_few_groups_and_a_whale_are_said_in_the_interval() -> None:
     state = UserGroups(Ratio())
-    others = {hash_of(user, "streammetrics") % 64: user for user in range(2, 40)}
-    others.pop(hash_of(1, "streammetrics") % 64, None)
-    state.update([1] * 50 + list(others.values())[:4], numerators=[1, 0] * 27)
-    found = state.compute()
-    assert found.doubts == (
+    users_by_group = {hash_of(user, "streammetrics") % 64: user for user in range(2, 40)}
+    users_by_group.pop(hash_of(1, "streammetrics") % 64, None)
+    state.update([1] * 50 + list(users_by_group.values())[:4], numerators=[1, 0] * 27)
+    result = state.compute()
+    assert result.doubts == (
         "only 5 groups have rows; a reliable variance needs 16",
         "one group has 93 % of the weight",
     )
-    assert all(doubt in found.interval().reason for doubt in found.doubts)
+    assert all(doubt in result.interval().reason for doubt in result.doubts)
 
 
 def test_rows_of_one_user_widen_the_interval_by_the_design_effect() -> None:
@@ -177,13 +182,13 @@ def test_rows_of_one_user_widen_the_interval_by_the_design_effect() -> None:
     rates = random.beta(1, 9, 2000)[users]
     state = UserGroups(BinaryConfusion())
     state.update(users, labels=np.ones(len(users), np.uint8), scores=random.random(40_000) < rates)
-    found = state.confidence_interval(view="recall")
-    assert found.method == "jackknife, wilson"
-    assert 2 < found.deff < 4  # 1 + 19 / 11 is true
-    assert found.n_eff == pytest.approx(40_000 / found.deff, rel=1e-3)
-    assert found.width > 1.3 * state.confidence_interval(view="recall", cluster="none").width
+    interval = state.confidence_interval(view="recall")
+    assert interval.method == "jackknife, wilson"
+    assert 2 < interval.deff < 4  # 1 + 19 / 11 is true
+    assert interval.n_eff == pytest.approx(40_000 / interval.deff, rel=1e-3)
+    assert interval.width > 1.3 * state.confidence_interval(view="recall", cluster="none").width
     sizes = np.bincount(groups_of(users))
-    assert found.df == pytest.approx(sizes.sum() ** 2 / (sizes * sizes).sum() - 1, rel=1e-12)
+    assert interval.df == pytest.approx(sizes.sum() ** 2 / (sizes * sizes).sum() - 1, rel=1e-12)
 
 
 def test_the_interval_of_an_area_lies_within_0_and_1_and_that_of_gini_is_twice_as_wide() -> None:
@@ -231,20 +236,20 @@ def test_every_measure_of_ranked_lists_has_an_interval() -> None:
     state = UserGroups(RankingMetrics([MRR, "HR@3"]))
     state.update(np.arange(400) % 97, labels=labels.astype(int), scores=random.random((400, 10)))
     for view in headlines_of(state.compute().value):
-        found = state.confidence_interval(view=view)
-        assert found.lower < found.estimate < found.upper
-        assert found.estimate == state.compute().estimate_of(view)
+        interval = state.confidence_interval(view=view)
+        assert interval.lower < interval.estimate < interval.upper
+        assert interval.estimate == state.compute().estimate_of(view)
 
 
 def test_what_is_not_of_the_metric_has_no_interval_and_the_estimate_is_its_headline() -> None:
     state = UserGroups(Ratio())
     state.update(np.arange(100), numerators=np.arange(100) % 3)
-    found = state.compute()
+    result = state.compute()
     for view in ("estimate", "ratio"):
-        assert same_result(found.interval(view), found.interval())
+        assert same_result(result.interval(view), result.interval())
     for view in ("variance", "deff", "n_eff"):
-        assert not found.interval(view).defined
-    assert headlines_of(found) == ("estimate",)
+        assert not result.interval(view).defined
+    assert headlines_of(result) == ("estimate",)
 
 
 # -- the coarse form that groups keep of a metric
@@ -271,13 +276,16 @@ def test_groups_count_the_scores_of_a_metric_that_keeps_them_and_keep_any_other_
         ranked: Any = group_scores(weighted)[()].ranked
         assert ranked.buckets == 256
         assert (str(ranked.weight_unit), ranked.round_weights) == ("1/10", True)
-    for other in OTHERS:
-        assert not group_scores(other)
-        assert group_metric(other) == other and group_metric(other) is not other
+    for scoreless_metric in OTHERS:
+        assert not group_scores(scoreless_metric)
+        assert (
+            group_metric(scoreless_metric) == scoreless_metric
+            and group_metric(scoreless_metric) is not scoreless_metric
+        )
     for state in (UserGroups(Ratio()), UserGroups(HistogramAUC())):  # and beside them the whole
-        kept = state.whole.by_name.keys()
-        assert list(kept) == (["metric"] if isinstance(state.metric, HistogramAUC) else [])
-        assert UserGroups.from_bytes(state.to_bytes()).whole.by_name.keys() == kept
+        names = state.whole.by_name.keys()
+        assert list(names) == (["metric"] if isinstance(state.metric, HistogramAUC) else [])
+        assert UserGroups.from_bytes(state.to_bytes()).whole.by_name.keys() == names
 
 
 def test_quantiles_of_users_have_the_variance_of_all_values_or_a_little_more() -> None:
@@ -289,10 +297,13 @@ def test_quantiles_of_users_have_the_variance_of_all_values_or_a_little_more() -
         for metric in (exact, coarse):
             metric.update(who, values=values)
         for view in ("median", "p90", "p99"):
-            one, other = (m.compute().interval(view) for m in (exact, coarse))
-            assert other.lower <= one.lower and one.upper <= other.upper, view
+            exact_interval, coarse_interval = (m.compute().interval(view) for m in (exact, coarse))
+            assert (
+                coarse_interval.lower <= exact_interval.lower
+                and exact_interval.upper <= coarse_interval.upper
+            ), view
             if values is amounts:
-                assert 0.95 < other.deff / one.deff < 1.15
+                assert 0.95 < coarse_interval.deff / exact_interval.deff < 1.15
     of_4 = Quantiles(resolution=4)
     assert group_metric(Quantiles()) == of_4 == group_metric(of_4)
     plain = Quantiles(grid="edges", edges=(1.0, 2.0))
@@ -315,29 +326,29 @@ def test_user_groups_of_a_panel_are_those_of_each_of_its_metrics() -> None:
     metrics = {"auc": HistogramAUC(), "exact": ExactAUC(), "ctr": Ratio(), "at": BinaryConfusion()}
     reads = {"ctr": {"numerators": "labels"}, "exact": {"scores": "other"}}
     nested = Panel({"inner": Panel(metrics, reads), "again": Ratio()}, {"again": reads["ctr"]})
-    given = rows(900) | {"other": np.random.default_rng(2).normal(size=900)}
+    columns = rows(900) | {"other": np.random.default_rng(2).normal(size=900)}
     state, parts, panel = UserGroups(nested, 16), UserGroups(nested, 16), nested.empty()
-    state.update(**given)
-    for at in (slice(300), slice(300, 900)):
+    state.update(**columns)
+    for span in (slice(300), slice(300, 900)):
         part = UserGroups(nested, 16)
-        part.update(**{name: column[at] for name, column in given.items()})
+        part.update(**{name: column[span] for name, column in columns.items()})
         parts.merge(part)
     assert parts == state == load(state.to_bytes())
-    panel.update(**{name: column for name, column in given.items() if name != "groups"})
+    panel.update(**{name: column for name, column in columns.items() if name != "groups"})
     assert state.metric_state() == panel
-    found = state.compute()["inner"]
+    result = state.compute()["inner"]
     for name, metric in metrics.items():
-        alone = UserGroups(metric, 16)
-        inputs = {"labels": given["labels"], "scores": given["scores"]}
+        expected = UserGroups(metric, 16)
+        inputs = {"labels": columns["labels"], "scores": columns["scores"]}
         if name == "exact":
-            inputs["scores"] = given["other"]
+            inputs["scores"] = columns["other"]
         if name == "ctr":
-            inputs = {"numerators": given["labels"]}
-        alone.update(given["groups"], **inputs)
-        assert state.project("inner").project(name) == alone
-        assert found[name].interval() == alone.compute().interval()
+            inputs = {"numerators": columns["labels"]}
+        expected.update(columns["groups"], **inputs)
+        assert state.project("inner").project(name) == expected
+        assert result[name].interval() == expected.compute().interval()
     keyed = PerKey(UserGroups(nested, 16))
-    keyed.update(np.arange(900) % 2, **given)
+    keyed.update(np.arange(900) % 2, **columns)
     assert keyed.state(0) + keyed.state(1) == state
 
 
@@ -351,10 +362,10 @@ def test_a_metric_that_is_not_in_the_panel_is_refused_with_the_nearest() -> None
 def test_a_part_of_a_result_has_the_intervals_of_users() -> None:
     state = UserGroups(HistogramAUC())
     state.update(**rows(3000))
-    found = state.compute()
-    part = copy.copy(found.confusion(0.5))
-    assert part.value == found.value.confusion(0.5) and part.precision == part.value.precision
-    assert part.interval("recall") == found.interval("confusion(0.5).recall")
+    result = state.compute()
+    part = copy.copy(result.confusion(0.5))
+    assert part.value == result.value.confusion(0.5) and part.precision == part.value.precision
+    assert part.interval("recall") == result.interval("confusion(0.5).recall")
     assert part.interval("recall").deff > 1.2
     assert "no users are known" not in repr(part)
 
@@ -371,30 +382,30 @@ def test_a_view_of_a_part_has_the_interval_of_the_part_within_its_range(method: 
 
 
 def test_a_result_has_what_the_metrics_own_result_has() -> None:
-    given = rows(500)
+    columns = rows(500)
     state, lists = UserGroups(HistogramAUC()), UserGroups(RankingMetrics(["NDCG@2"]))
-    state.update(**given)
-    found = state.compute()
-    assert found.auc == found.value.auc and found.rows == 500
+    state.update(**columns)
+    result = state.compute()
+    assert result.auc == result.value.auc and result.rows == 500
     lists.update(["ann", "bo"], labels=[[1, 0], [0, 1]])
     assert lists.compute()["NDCG@2"] == lists.compute().value["NDCG@2"]
-    for other in (found, copy.copy(found)):
+    for version in (result, copy.copy(result)):
         with pytest.raises(AttributeError, match="nor ScoreCurve has the attribute 'acu'"):
-            _ = other.acu
+            _ = version.acu
 
 
 def test_a_quantile_without_rows_above_it_has_no_upper_end_over_users() -> None:
     rng = np.random.default_rng(0)
     users, values = rng.integers(0, 30, 60), rng.lognormal(size=60)
     for kind in (ExactQuantiles(), Quantiles()):
-        metric, other = UserGroups(kind), UserGroups(kind)
+        metric, control = UserGroups(kind), UserGroups(kind)
         metric.update(users, values=values)
-        other.update(users[:50] + 30, values=values[:50])
-        found = metric.compute().interval("p99")
-        assert found.lower < found.estimate and found.upper == math.inf
-        assert "no row is above it, and the rows are too few for an upper end" in found.reason
+        control.update(users[:50] + 30, values=values[:50])
+        interval = metric.compute().interval("p99")
+        assert interval.lower < interval.estimate and interval.upper == math.inf
+        assert "no row is above it, and the rows are too few for an upper end" in interval.reason
         # Other rows can be above the greatest value of these: no difference of arms is known.
-        assert compare(other, metric, view="p99").effect_size_ci_upper == math.inf
+        assert compare(control, metric, view="p99").effect_size_ci_upper == math.inf
 
 
 def test_the_lower_end_of_a_quantile_of_equal_rows_has_the_error_of_the_rows_below_it() -> None:
@@ -409,9 +420,9 @@ def test_the_lower_end_of_a_quantile_of_equal_rows_has_the_error_of_the_rows_bel
     below = result.interval("share_below(1)")
     assert result.interval("share_up_to(1)").deff < 0.01  # all users agree on these
     for view, p in (("median", 0.5), ("quantile(0.47)", 0.47), ("quantile(0.6)", 0.6)):
-        found = result.interval(view)
-        assert found.estimate == found.upper == 1.0
-        assert found.lower == (
+        interval = result.interval(view)
+        assert interval.estimate == interval.upper == 1.0
+        assert interval.lower == (
             0.0 if below.estimate + critical(0.95, below.df) * below.se >= p else 1.0
         )
     assert result.interval("quantile(0.47)").lower == 0.0
@@ -424,7 +435,14 @@ def test_quantiles_of_users_who_agree_have_the_interval_of_independent_rows() ->
         metric.update(np.arange(n) % 25, values=np.ones(n))
         result = metric.compute()
         for view in ("median", "p90", "p99", "iqr"):
-            one, alone = result.interval(view), result.value.interval(view)
-            assert (one.lower, one.upper) == (alone.lower, alone.upper), (n, view)
-            assert one.defined or "the variance is 0" in one.reason or "too few" in one.reason
-            assert len(set(one.reason.split("; "))) == len(one.reason.split("; "))
+            interval, row_interval = result.interval(view), result.value.interval(view)
+            assert (interval.lower, interval.upper) == (row_interval.lower, row_interval.upper), (
+                n,
+                view,
+            )
+            assert (
+                interval.defined
+                or "the variance is 0" in interval.reason
+                or "too few" in interval.reason
+            )
+            assert len(set(interval.reason.split("; "))) == len(interval.reason.split("; "))

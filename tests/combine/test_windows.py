@@ -69,9 +69,9 @@ def by_key(times: Sequence[int]) -> Windows:
 
 def test_the_ends_of_time_have_windows_too() -> None:
     state = counted(ENDS, 60)
-    found = rows_by_window(state)
-    assert sum(found.values()) == len(ENDS)
-    for start, end in found:
+    counts = rows_by_window(state)
+    assert sum(counts.values()) == len(ENDS)
+    for start, end in counts:
         assert start % MINUTE == 0
         assert end == start + MINUTE
         assert any(start <= t < end for t in ENDS)
@@ -130,25 +130,28 @@ PANES = {
 
 
 def test_runs_are_the_windows_of_each_pane() -> None:
-    for some in PANES.values():
-        held = sorted({int(pane) for pane in some})
+    for values in PANES.values():
+        panes = sorted({int(pane) for pane in values})
         for size, slide in SPANS:
-            check_runs(held, size, slide)
+            check_runs(panes, size, slide)
 
 
-def check_runs(held: list[int], size: int, slide: int) -> None:
+def check_runs(panes: list[int], size: int, slide: int) -> None:
     expected: dict[int, list[int]] = {}
-    for at, pane in enumerate(held):
+    for index, pane in enumerate(panes):
         for start in range(pane // slide * slide, pane - size, -slide):
-            expected.setdefault(start, []).append(at)
-    found = {}
-    made = list(runs(held, size, slide, 1))
-    for run in made:
+            expected.setdefault(start, []).append(index)
+    indices_by_start = {}
+    pane_runs = list(runs(panes, size, slide, 1))
+    for run in pane_runs:
         for start in run.starts:
-            assert start not in found
-            found[start] = list(range(run.low, run.high))
-    assert found == expected and list(found) == sorted(found), (size, slide)
-    assert len(made) <= 2 * len(held)
+            assert start not in indices_by_start
+            indices_by_start[start] = list(range(run.low, run.high))
+    assert indices_by_start == expected and list(indices_by_start) == sorted(indices_by_start), (
+        size,
+        slide,
+    )
+    assert len(pane_runs) <= 2 * len(panes)
 
 
 LABELS, SCORES = (lambda n: RNG.integers(0, 2, n)), RNG.random
@@ -174,26 +177,28 @@ METRICS: list[tuple[Accumulator, int, int, dict[str, Callable[[int], object]]]] 
 def test_sums_that_windows_share_are_those_of_each_window() -> None:
     for metric, size, slide, columns in METRICS:
         state = Windows(metric, size, slide)
-        for some in ([0, 1, 2, 900_000], RNG.integers(-50_000, 50_000, 20), [10**17]):
-            state.update(some, **{name: draw(len(some)) for name, draw in columns.items()})  # type: ignore[arg-type]
+        for times in ([0, 1, 2, 900_000], RNG.integers(-50_000, 50_000, 20), [10**17]):
+            state.update(times, **{name: draw(len(times)) for name, draw in columns.items()})  # type: ignore[arg-type]
         before = state.to_bytes()
         result = state.compute()
         assert tuple(result) == state.windows()
-        here = [(span, one) for spans, one in state.window_states() for span in spans]
-        assert [span for span, _ in here] == list(state.windows())
-        for (span, one), (again, computed) in zip(here, result.items(), strict=True):
-            alone = state.window_state(*span)
-            assert one.to_bytes() == alone.to_bytes() and span == again, metric
-            assert exact_text(computed) == exact_text(alone.compute())
+        states = [(span, total) for spans, total in state.window_states() for span in spans]
+        assert [span for span, _ in states] == list(state.windows())
+        for (span, window_state), (result_span, computed) in zip(
+            states, result.items(), strict=True
+        ):
+            expected = state.window_state(*span)
+            assert window_state.to_bytes() == expected.to_bytes() and span == result_span, metric
+            assert exact_text(computed) == exact_text(expected.compute())
         assert state.to_bytes() == before
 
 
 def test_a_window_of_many_panes_is_the_sum_of_blocks_of_panes() -> None:
     state, n = Windows(Tally(3), 300, 7), 700
     state.update((np.arange(n) - n // 2) * 1_000, cells=np.arange(n) % 3)
-    for spans, one in state.window_states():
-        assert all(one == state.window_state(*span) for span in spans)
-    assert len(state.panes()) == sum(one.compute().rows for one in state.panes().values()) == n  # type: ignore[attr-defined]
+    for spans, total in state.window_states():
+        assert all(total == state.window_state(*span) for span in spans)
+    assert len(state.panes()) == sum(pane.compute().rows for pane in state.panes().values()) == n  # type: ignore[attr-defined]
     with pytest.raises(InputError, match="expected 3 values, one for each row"):
         state.update([0, 1], cells=[0, 0, 0])
 
@@ -220,7 +225,7 @@ def test_many_windows_of_few_panes_share_their_results_and_take_little_memory() 
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert len(result) == n * 3_600 and len({id(one) for one in result.values()}) == n
+    assert len(result) == n * 3_600 and len({id(value) for value in result.values()}) == n
     assert len(text.splitlines()) < 30 and text.startswith("WindowsResult: 7,200 results\n")
     assert peak < 2 << 20
 

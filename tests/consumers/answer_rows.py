@@ -69,7 +69,9 @@ def altered(row: R, **changes: object) -> R:
         if changes.keys() & {"value", "low", "high"}:
             bounds: Any = {"value": row.value, "low": row.low, "high": row.high, **changes}
             changes["value"] = bounded(bounds["value"], bounds["low"], bounds["high"])
-            changes = {name: one for name, one in changes.items() if name not in ("low", "high")}
+            changes = {
+                name: value for name, value in changes.items() if name not in ("low", "high")
+            }
         if "view" in changes:
             changes["name"] = changes.pop("view")
     else:
@@ -87,15 +89,17 @@ def altered(row: R, **changes: object) -> R:
 
 def _altered(record: Any, changes: dict[str, object]) -> tuple[dict[str, object], Any]:
     names = {field.name for field in fields(record)}
-    own = {name: value for name, value in changes.items() if name in names}
+    members = {name: value for name, value in changes.items() if name in names}
     left = {name: value for name, value in changes.items() if name not in names}
     for name in [name for name in left if _ELSEWHERE.get(name, ("",))[0] in names]:
         inner, field = _ELSEWHERE[name]
-        own[inner] = replace(own.get(inner, getattr(record, inner)), **{field: left.pop(name)})  # type: ignore[type-var]
+        members[inner] = replace(
+            members.get(inner, getattr(record, inner)), **{field: left.pop(name)}
+        )  # type: ignore[type-var]
     for name in _INSIDE:
         if left and name in names:
-            left, own[name] = _altered(own.get(name, getattr(record, name)), left)
-    return left, replace(record, **own)
+            left, members[name] = _altered(members.get(name, getattr(record, name)), left)
+    return left, replace(record, **members)
 
 
 def plain(value: object) -> Any:
@@ -105,16 +109,16 @@ def plain(value: object) -> Any:
         config = value.__struct_config__
         if config.tag_field is not None:
             members[config.tag_field] = config.tag
-        return plain({name: one for name, one in members.items() if name != "tables"})
+        return plain({name: member for name, member in members.items() if name != "tables"})
     if isinstance(value, Mapping):
-        return {name: plain(one) for name, one in value.items() if one is not UNSET}
+        return {name: plain(member) for name, member in value.items() if member is not UNSET}
     if is_dataclass(value):
         record = RECORDS[type(value).__name__]
         return plain(
             {name: _member(value, record.elsewhere.get(name, name)) for name in record.fields}
         )
     if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
+        return [plain(element) for element in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else "inf" if value > 0 else "-inf"
     return value

@@ -175,7 +175,7 @@ def first_place(store: Path) -> int:
 
 def is_received(receiver: Receiver) -> bool:
     """Whether the event of the bad arm has arrived."""
-    return any(one.event["experiment"] == BAD for one in receiver.received)
+    return any(request.event["experiment"] == BAD for request in receiver.received)
 
 
 def cpu_s(who: int) -> float:
@@ -203,7 +203,7 @@ class Outcome:
     def of_bad(self) -> list[tuple[float, Received]]:
         """What was received of the bad arm."""
         pairs = zip(self.arrivals, self.receiver.received, strict=True)
-        return [(when, one) for when, one in pairs if one.event["experiment"] == BAD]
+        return [(when, request) for when, request in pairs if request.event["experiment"] == BAD]
 
     @property
     def delay_s(self) -> float:
@@ -214,7 +214,7 @@ class Outcome:
     def problems(self) -> Iterator[str]:
         """What was sent otherwise than it should be."""
         self.receiver.require_good()
-        bodies = {one.body for _, one in self.of_bad}
+        bodies = {request.body for _, request in self.of_bad}
         if len(bodies) != 1:
             yield f"{len(bodies)} events of the bad arm"
         event = self.of_bad[0][1].event
@@ -226,20 +226,22 @@ class Outcome:
         if self.delay_s >= MOST_S:
             yield f"it was received {self.delay_s:.1f} s after its look"
         rows = rows_of(self.store)
-        if {row.message.body for row in rows} != {one.body for one in self.receiver.received}:
+        if {row.message.body for row in rows} != {
+            request.body for request in self.receiver.received
+        }:
             yield "what was received is not what the store has sent"
         if len(rows) - 1 > MOST_WRONG:
             yield f"{len(rows) - 1} of 19 experiments without an effect have sent an event"
 
     def text(self) -> str:
         """The figures."""
-        each = 1e6 / self.events
+        factor = 1e6 / self.events
         return (
             f"{self.events:,} events: {self.events / self.written_s:,.0f} a second written, "
             f"{self.events / self.counted_s:,.0f} counted; {self.kills} workers killed; "
             f"{self.delay_s:.2f} s from the look to the receiver, which failed twice\n"
-            f"CPU of an event: {self.workers_s * each:.1f} µs of the workers and their server, "
-            f"{self.writer_s * each:.1f} of the writer"
+            f"CPU of an event: {self.workers_s * factor:.1f} µs of the workers and their server, "
+            f"{self.writer_s * factor:.1f} of the writer"
         )
 
 
@@ -307,11 +309,11 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--rate", type=float, default=20_000.0, help="events a second")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--kills", type=int, default=6)
-    asked = parser.parse_args(given)
+    options = parser.parse_args(given)
     began_s = cpu_s(resource.RUSAGE_CHILDREN)
     try:
-        with tempfile.TemporaryDirectory() as made, running_broker() as kafka:
-            outcome = besieged(kafka, Path(made), asked.rate, asked.seconds, asked.kills)
+        with tempfile.TemporaryDirectory() as folder, running_broker() as kafka:
+            outcome = besieged(kafka, Path(folder), options.rate, options.seconds, options.kills)
             say(outcome.text())
             problems = list(outcome.problems())
     except Unavailable as error:
@@ -320,8 +322,8 @@ def main(given: Sequence[str] | None = None) -> int:
     broker_s = cpu_s(resource.RUSAGE_CHILDREN) - began_s - outcome.workers_s
     say(f"{broker_s * 1e6 / outcome.events:.1f} µs of the broker, with its start")
     reached = outcome.events / outcome.written_s
-    if reached < 0.95 * asked.rate:
-        problems.append(f"{asked.rate:,.0f} events a second were asked for, not {reached:,.0f}")
+    if reached < 0.95 * options.rate:
+        problems.append(f"{options.rate:,.0f} events a second were asked for, not {reached:,.0f}")
     for line in (*problems, f"{len(problems)} problems"):
         say(line)
     return min(len(problems), 1)

@@ -71,13 +71,13 @@ def company_config(folder: Path) -> Config:
 
 def total_states(ledger: Ledger) -> States:
     """The states of all metrics since the start."""
-    held = stored(ledger)
+    contents = stored(ledger)
     totals = [
         (row, data)
-        for row, data in held.rows
+        for row, data in contents.rows
         if row.pane.start_ms is None and row.pane.metric.startswith("experiment/")
     ]
-    return held._replace(rows=totals).sums(lambda row: row.pane)
+    return contents._replace(rows=totals).sums(lambda row: row.pane)
 
 
 def state_of(states: States, experiment: str, metric: str, grouping: int = 0) -> PerKey:
@@ -93,8 +93,8 @@ def states_by(state: PerKey, *places: int) -> dict[tuple[str, ...], Accumulator]
     keys: list[object] = [*state.keys()]
     for key in keys:
         assert isinstance(key, tuple)
-        where, own = tuple(str(key[place]) for place in places), state.state(key)
-        sums[where] = sums[where] + own if where in sums else own
+        where, key_state = tuple(str(key[place]) for place in places), state.state(key)
+        sums[where] = sums[where] + key_state if where in sums else key_state
     return sums
 
 
@@ -148,9 +148,9 @@ def cohort_differences(
     """Where the final values of the users of a day are not those of polars."""
     days = pl.from_epoch("exposed", time_unit="ms").dt.date().cast(pl.String)
     dated = users.with_columns(days.alias("day"))
-    for (arm, day), own in cohorts.items():
+    for (arm, day), cohort in cohorts.items():
         rows = dated.filter(experiment="checkout", arm=arm, day=day)
-        units, value = own.compute().units, value_of("revenue", own)
+        units, value = cohort.compute().units, value_of("revenue", cohort)
         mean = rows["revenue"].mean()
         assert isinstance(mean, float)
         if units != len(rows) or not close(value, mean):
@@ -185,8 +185,8 @@ def effects_of(states: States, users: pl.DataFrame) -> Iterator[Effect]:
             if metric in RATES:
                 control, treatment = ((part > 0).cast(pl.Float64) for part in (control, treatment))
             test = scipy_stats.ttest_ind(treatment, control, equal_var=False)
-            own = (arms[arm,] for arm in ARMS[experiment])
-            comparison = compare(*own, view="rate" if metric in RATES else "mean")
+            arm_states = (arms[arm,] for arm in ARMS[experiment])
+            comparison = compare(*arm_states, view="rate" if metric in RATES else "mean")
             effect = treatment.mean() - control.mean()  # type: ignore[operator]
             error = abs(effect / float(test.statistic))
             errors = comparison.std_error / error
@@ -244,12 +244,15 @@ def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.consumers.company_run")
     parser.add_argument("--users", type=int, default=200_000)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args(given)
-    simulation, differences = ExposuresSimulation(users=asked.users, seed=asked.seed), list[str]()
+    options = parser.parse_args(given)
+    simulation, differences = (
+        ExposuresSimulation(users=options.users, seed=options.seed),
+        list[str](),
+    )
     values = sum(len(ARMS[name]) * len(metrics) for name, metrics in DECLARED.items())
-    say(f"{asked.users:,} users, {simulation.events:,} events")
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+    say(f"{options.users:,} users, {simulation.events:,} events")
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
         with closing(Ledger.open(str(folder / "company.db"), create=True)) as ledger:
             for look in looks_at(company_config(folder), ledger, simulation):
                 closed = datetime.fromtimestamp(look.closed_ms / 1000, UTC)

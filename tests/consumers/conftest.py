@@ -50,13 +50,13 @@ def statements_are_compiled_once() -> Iterator[None]:
     of what a simulation costs."""
     compiled = Compiled(5_000)
 
-    def made(*args: Any, **settings: Any) -> Engine:
+    def make_engine(*args: Any, **settings: Any) -> Engine:
         engine = create_engine(*args, **settings)
         engine._compiled_cache = compiled
         return engine
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("streammetrics_consumers.ledger.store.create_engine", made)
+        patch.setattr("streammetrics_consumers.ledger.store.create_engine", make_engine)
         yield
 
 
@@ -118,7 +118,7 @@ def case_store(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
     """The store of a case of `verdict_cases`, by its name. Only for tests that read it."""
 
     @cache
-    def made(name: str) -> Path:
+    def make_case_store(name: str) -> Path:
         return verdict_cases.store(tmp_path_factory.mktemp(name), verdict_cases.CASES[name])
 
-    return made
+    return make_case_store

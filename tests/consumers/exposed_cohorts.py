@@ -45,7 +45,7 @@ class Unit:
 def units(seed: int, n: int, days: int, window_ms: int | None, lift: float = 0.3) -> list[Unit]:
     """Units that are exposed over some days and act for twenty days after it, within the window."""
     chance = random.Random(seed)
-    found = []
+    cohort = []
     for i in range(n):
         exposed_ms, arm = chance.randrange(days * DAY_MS), ARMS[i % 2]
         times = (exposed_ms + chance.randrange(20 * DAY_MS) for _ in range(chance.randrange(5)))
@@ -55,8 +55,8 @@ def units(seed: int, n: int, days: int, window_ms: int | None, lift: float = 0.3
             for ms in times
             if window_ms is None or ms < exposed_ms + window_ms
         )
-        found.append(Unit(f"u{i}", exposed_ms, arm, events))
-    return found
+        cohort.append(Unit(f"u{i}", exposed_ms, arm, events))
+    return cohort
 
 
 def bucket_of(since_ms: int) -> str:
@@ -64,20 +64,20 @@ def bucket_of(since_ms: int) -> str:
     return next(name for name, (first, end) in BUCKETS.items() if first <= day < end)
 
 
-def rows(found: Sequence[Unit], closed_ms: int) -> Iterator[tuple[Unit, int, float, bool]]:
+def rows(cohort: Sequence[Unit], closed_ms: int) -> Iterator[tuple[Unit, int, float, bool]]:
     """The closed rows: unit, time, value, and whether it is the exposure."""
-    for unit in found:
+    for unit in cohort:
         if unit.exposed_ms < closed_ms:
             yield unit, unit.exposed_ms, 0.0, True
         yield from ((unit, ms, value, False) for ms, value in unit.events if ms < closed_ms)
 
 
-def states(found: Sequence[Unit], closed_ms: int) -> dict[tuple[str, int], PerKey]:
+def states(cohort: Sequence[Unit], closed_ms: int) -> dict[tuple[str, int], PerKey]:
     """The states since the start, by metric and grouping."""
     empty = {"revenue": UnitMean(), "buyers": UnitRate()}
     sums = {(PREFIX + name, i): PerKey(metric) for name, metric in empty.items() for i in (0, 1)}
     sums |= {(PREFIX + name, 0): PerKey(Units()) for name in ("units", "active")}
-    for unit, ms, value, is_exposure in rows(found, closed_ms):
+    for unit, ms, value, is_exposure in rows(cohort, closed_ms):
         day = datetime.fromtimestamp(unit.exposed_ms / 1000, UTC).date().isoformat()
         keys = (0, "", unit.arm), (1, "", unit.arm, day, bucket_of(ms - unit.exposed_ms))
         for name in empty:
@@ -90,15 +90,15 @@ def states(found: Sequence[Unit], closed_ms: int) -> dict[tuple[str, int], PerKe
 
 
 def mean_by_arm(
-    found: Sequence[Unit], counts: Callable[[Unit, int], bool]
+    cohort: Sequence[Unit], counts: Callable[[Unit, int], bool]
 ) -> dict[str, tuple[int, float]]:
     """Of each arm the units, and the mean of the values at the times since the exposure that
     count."""
     means = {}
     for arm in ARMS:
-        mine = [unit for unit in found if unit.arm == arm]
-        total = sum(v for u in mine for ms, v in u.events if counts(u, ms - u.exposed_ms))
-        means[arm] = len(mine), total / len(mine)
+        arm_units = [unit for unit in cohort if unit.arm == arm]
+        total = sum(v for u in arm_units for ms, v in u.events if counts(u, ms - u.exposed_ms))
+        means[arm] = len(arm_units), total / len(arm_units)
     return means
 
 
@@ -111,11 +111,13 @@ def metrics(window_s: int | None, **plan: object) -> list[Metric]:
         "windows": {"size_s": 86_400, "slide_s": 86_400},
         "inputs": {"units": "user:hashed_id"},
     }
-    own = [["epoch", "ts"], ["variant", "arm"]]
-    cohorts = [*own, ["exposed_on", "(exposed_on)"], ["since", "(since)"]]
-    slices = {name: [own, cohorts] for name in ("revenue", "buyers")}
-    slices |= {name: [own] for name in ("units", "active", "errors")}
+    grouping = [["epoch", "ts"], ["variant", "arm"]]
+    cohorts = [*grouping, ["exposed_on", "(exposed_on)"], ["since", "(since)"]]
+    slices = {name: [grouping, cohorts] for name in ("revenue", "buyers")}
+    slices |= {name: [grouping] for name in ("units", "active", "errors")}
     return [
-        Metric(PREFIX + name, "", {**description, "slices": by}, ended=False, start_offsets={})
-        for name, by in slices.items()
+        Metric(
+            PREFIX + name, "", {**description, "slices": groupings}, ended=False, start_offsets={}
+        )
+        for name, groupings in slices.items()
     ]

@@ -143,7 +143,9 @@ def stream(seed: int, units: int = 60, days: int = 5, late_share: float = 0.02) 
             if rng.random() < late_share:
                 shift += 2 * LATENESS_MS + rng.randrange(DAY_MS)
             parts[log].append((event["ts"] + shift, event))
-    ordered = {log: [e for _, e in sorted(some, key=lambda p: p[0])] for log, some in parts.items()}
+    ordered = {
+        log: [e for _, e in sorted(arrivals, key=lambda p: p[0])] for log, arrivals in parts.items()
+    }
     return Stream(ordered)
 
 
@@ -179,7 +181,7 @@ def results(ledger: Ledger) -> States:
     """The states of all metrics of a ledger, but those of pending events."""
     sums = stored(ledger).sums(lambda row: row.pane[:3])
     hidden = (JOIN_PREFIX, EXPOSURES_PREFIX)
-    return {of: state.to_bytes() for of, state in sums.items() if not of[0].startswith(hidden)}
+    return {key: state.to_bytes() for key, state in sums.items() if not key[0].startswith(hidden)}
 
 
 # -- what must come of them ---------------------------------------------------------------------
@@ -213,18 +215,18 @@ def states_of(of: Config, accepted: Sequence[Event], counting: Spans | None = No
     events = [
         *{json.dumps(e, sort_keys=True): e for e in accepted if e["kind"] == "order"}.values()
     ]
-    known: dict[str, list[Exposure]] = defaultdict(list)
+    exposures: dict[str, list[Exposure]] = defaultdict(list)
     for event in accepted:
         name = event.get("exp")
         if name in of.experiments and _is_within(of, name, event["ts"], counting):
-            known[name].append(Exposure(event["user"], event["ts"], name, event["arm"]))
+            exposures[name].append(Exposure(event["user"], event["ts"], name, event["arm"]))
     states: dict[tuple[str, int, int | None], PerKey] = {}
     for metric_set in of.metric_sets:
         name = metric_set.rows.exposed
         rows = _plain(metric_set, events)
         if name is not None:
-            own = [e for e in events if _is_within(of, name, e["ts"], counting)]
-            rows = _exposed(of, metric_set, own, known[name])
+            experiment_events = [e for e in events if _is_within(of, name, e["ts"], counting)]
+            rows = _exposed(of, metric_set, experiment_events, exposures[name])
         _count(metric_set, list(rows), states)
     return {where: state.to_bytes() for where, state in states.items()}
 
@@ -249,11 +251,13 @@ def _plain(metric_set: MetricSet, events: Sequence[Event]) -> Iterator[Row]:
 
 
 def _exposed(
-    of: Config, metric_set: MetricSet, events: Sequence[Event], known: Sequence[Exposure]
+    of: Config, metric_set: MetricSet, events: Sequence[Event], exposures: Sequence[Exposure]
 ) -> Iterator[Row]:
     rows, window = metric_set.rows, of.exposures and of.exposures.window_ms
     has_where = any(flag.computed is not None for flag in rows.flags)
-    firsts = {unit: first(unit, rows.exposed or "", known) for unit in {e.unit for e in known}}
+    firsts = {
+        unit: first(unit, rows.exposed or "", exposures) for unit in {e.unit for e in exposures}
+    }
     if "event" in rows.kinds:
         for event in events:
             exposure = firsts.get(event.get("user"))
@@ -264,11 +268,11 @@ def _exposed(
                 yield time, _keys(metric_set, exposure.arm, exposure.time, time), event
     for unit, exposure in firsts.items():
         assert exposure is not None
-        for one in least(e for e in known if e.unit == unit):
-            kind = "exposure" if one.arm == exposure.arm else "later_exposure"
+        for entry in least(e for e in exposures if e.unit == unit):
+            kind = "exposure" if entry.arm == exposure.arm else "later_exposure"
             if kind in rows.kinds:
                 fields = {"user": unit, "amount": 0}
-                yield one.time, _keys(metric_set, one.arm, one.time, one.time), fields
+                yield entry.time, _keys(metric_set, entry.arm, entry.time, entry.time), fields
 
 
 def _keys(metric_set: MetricSet, arm: str, exposed: int, time: int) -> Mapping[str, str | None]:
@@ -295,11 +299,11 @@ def _count(
             for start in (None, row[0] // size_ms * size_ms):
                 by_place[grouping, start].append(row)
     for metric in metric_set.metrics:
-        for (grouping, start), some in by_place.items():
+        for (grouping, start), place_rows in by_place.items():
             names = metric_set.slices.by[grouping]
-            keys = [(grouping, *(key[name] for name in names)) for _, key, _ in some]
+            keys = [(grouping, *(key[name] for name in names)) for _, key, _ in place_rows]
             columns = {
-                argument: [fields[field.path] for _, _, fields in some]
+                argument: [fields[field.path] for _, _, fields in place_rows]
                 for argument, field in metric.inputs.items()
             }
             state = PerKey(metric.empty, metric_set.slices.max_keys)

@@ -56,16 +56,16 @@ def records(
 ) -> list[bytes | None]:
     """Records over some hours: some late, some broken."""
     rng = random.Random(seed)
-    found: list[bytes | None] = []
+    values: list[bytes | None] = []
     for i in range(n):
         if rng.random() < broken_share:
-            found.append(rng.choice((*BROKEN, None)))
+            values.append(rng.choice((*BROKEN, None)))
             continue
         at_s = i * hours * 3600 / n - (
             rng.uniform(60, latest_s) if rng.random() < late_share else 0
         )
         ts = (EPOCH + timedelta(milliseconds=round(at_s * 1000))).isoformat()
-        found.append(
+        values.append(
             event(
                 ts,
                 rng.choice("ab"),
@@ -74,7 +74,7 @@ def records(
                 phase=rng.choice(["fit", "eval"]),
             )
         )
-    return found
+    return values
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ def fold(
     """
     states: dict[State, PerKey] = {}
     counters, heads, refused = {}, {}, []
-    for partition, given in logs.items():
-        log = given if isinstance(given, Log) else Log(list(given))
+    for partition, content in logs.items():
+        log = content if isinstance(content, Log) else Log(list(content))
         rows: dict[State, list[Row]] = defaultdict(list)
         greatest: int | None = None
         late = bad = tombstones = 0
@@ -134,12 +134,12 @@ def fold(
                 for start in (None, at_ms // SIZE_MS * SIZE_MS):
                     for metric in counting:
                         rows[metric, grouping, start].append(row)
-        for state, found in rows.items():
+        for state, state_rows in rows.items():
             metric = metrics[state[0]]
-            _add(states.setdefault(state, PerKey(metric, max_keys)), metric, found)
+            _add(states.setdefault(state, PerKey(metric, max_keys)), metric, state_rows)
         counters[partition] = Counters(len(log.values) - tombstones, late, 0, 0, bad, tombstones)
         heads[partition] = (log.next_offset, greatest)
-    found_bytes = {state: one.to_bytes() for state, one in states.items()}
+    found_bytes = {state: total.to_bytes() for state, total in states.items()}
     return Counted(found_bytes, counters, heads, sorted(refused))
 
 
@@ -159,13 +159,17 @@ def _add(state: PerKey, metric: Accumulator, rows: Sequence[Row]) -> None:
 
 def counted(ledger: Ledger) -> Counted:
     """What a ledger says, all deltas of its results merged."""
-    held = stored(ledger)
-    seen, sums = held.seen, held.sums(lambda row: row.pane[:3])
+    contents = stored(ledger)
+    snapshot, sums = contents.seen, contents.sums(lambda row: row.pane[:3])
     entries = ledger.quarantine(done=None, limit=1_000_000)
     return Counted(
         # Events that wait to be joined are no result.
-        {of: state.to_bytes() for of, state in sums.items() if not of[0].startswith(JOIN_PREFIX)},
-        {head.partition: head.counters for head in seen.heads},
-        {head.partition: (head.next_offset, head.greatest_event_ms) for head in seen.heads},
+        {
+            key: state.to_bytes()
+            for key, state in sums.items()
+            if not key[0].startswith(JOIN_PREFIX)
+        },
+        {head.partition: head.counters for head in snapshot.heads},
+        {head.partition: (head.next_offset, head.greatest_event_ms) for head in snapshot.heads},
         sorted((entry.partition, entry.offset) for entry in entries),
     )

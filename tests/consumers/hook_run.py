@@ -67,16 +67,16 @@ class Receiver:
     @property
     def subjects(self) -> list[tuple[object, ...]]:
         """What was received, without repetitions of one key."""
-        by_key = {one.headers["Idempotency-Key"]: one.subject for one in self.received}
+        by_key = {request.headers["Idempotency-Key"]: request.subject for request in self.received}
         return list(by_key.values())
 
     def require_good(self) -> None:
         """Each is signed, and no event was received with two contents or two keys."""
-        assert all(one.is_good for one in self.received)
+        assert all(arrival.is_good for arrival in self.received)
         contents: dict[tuple[object, ...], set[bytes]] = {}
-        for one in self.received:
-            assert one.headers["Idempotency-Key"] == one.event["key"]
-            contents.setdefault(one.subject, set()).add(one.body)
+        for request in self.received:
+            assert request.headers["Idempotency-Key"] == request.event["key"]
+            contents.setdefault(request.subject, set()).add(request.body)
         assert {subject for subject, bodies in contents.items() if len(bodies) > 1} == set()
 
 
@@ -119,14 +119,14 @@ def receiving(receiver: Receiver | None = None) -> Iterator[Receiver]:
 
 def hook(
     url: str,
-    on: Sequence[str] = HARM,
+    events: Sequence[str] = HARM,
     more: str = "",
     name: str = "flags",
     retry_s: float = 0.05,
 ) -> str:
     """The table of a hook, which tries again at once, or only after a run with a longer pause."""
     return (
-        f'[hooks.{name}]\nurl = "{url}"\non = {json.dumps(list(on))}\n'
+        f'[hooks.{name}]\nurl = "{url}"\non = {json.dumps(list(events))}\n'
         f'secret_env = "{VARIABLE}"\nretry_s = {retry_s}\nmax_retry_s = {4 * retry_s}\n{more}\n'
     )
 

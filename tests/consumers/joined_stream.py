@@ -74,17 +74,19 @@ def stream(seed: int, impressions: int = 120) -> Stream:
     whole = []
     for number in range(impressions):
         at_ms = number * 2_000 + rng.randrange(2_000)
-        one = shown(f"i{number}", at_ms, rng.randrange(64) / 64, rng.choice("ab"))
+        impression = shown(f"i{number}", at_ms, rng.randrange(64) / 64, rng.choice("ab"))
         delays = [rng.randrange(2 * WINDOW_MS) for _ in range(rng.choice((0, 0, 1, 2)))]
-        whole.append({**one, "label": int(any(delay < WINDOW_MS for delay in delays))})
+        whole.append({**impression, "label": int(any(delay < WINDOW_MS for delay in delays))})
         clicks = [click(f"i{number}", at_ms + delay) for delay in delays]
         if rng.random() < 0.05:
             clicks.append(click(f"nobody {number}", at_ms))
-        for event in (one, *clicks):
+        for event in (impression, *clicks):
             log = rng.choice(LOGS)
             for _ in range(rng.choice((1, 1, 2))):
                 got[log].append((event["ts"] + rng.randrange(LATENESS_MS), event))
-    parts = {log: [e for _, e in sorted(some, key=lambda p: p[0])] for log, some in got.items()}
+    parts = {
+        log: [e for _, e in sorted(arrivals, key=lambda p: p[0])] for log, arrivals in got.items()
+    }
     return Stream(parts, whole)
 
 

@@ -38,16 +38,21 @@ def install(fuse: Fuse) -> None:
         write_shards(connection, commit, retry)
 
     def counted(
-        connection: Connection, number: int, one: RetriedEntries, floor_ms: int | None
+        connection: Connection, number: int, entries: RetriedEntries, floor_ms: int | None
     ) -> None:
-        count(connection, number, one, floor_ms)
+        count(connection, number, entries, floor_ms)
         fuse.passes("after its last write")
 
     def written(
-        store: Store, of: Generation, found: Sequence[RetriedEntries], *, created_ms: int, note: str
+        store: Store,
+        of: Generation,
+        entries: Sequence[RetriedEntries],
+        *,
+        created_ms: int,
+        note: str,
     ) -> int:
         fuse.passes("before the transaction")
-        number = write_retry(store, of, found, created_ms=created_ms, note=note)
+        number = write_retry(store, of, entries, created_ms=created_ms, note=note)
         fuse.passes("after it")
         return number
 

@@ -60,13 +60,13 @@ class Tally:
             return
         if self._file is None:
             self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o644)
-        found = (self.taken, self.duplicates, self.commits, self.fenced)
-        os.pwrite(self._file, self.FORM.pack(*found), 0)
+        counts = (self.taken, self.duplicates, self.commits, self.fenced)
+        os.pwrite(self._file, self.FORM.pack(*counts), 0)
 
     @classmethod
     def read(cls, path: Path) -> tuple[int, ...]:
-        found = path.read_bytes() if path.exists() else b""
-        return cls.FORM.unpack(found) if len(found) == cls.FORM.size else (0, 0, 0, 0)
+        content = path.read_bytes() if path.exists() else b""
+        return cls.FORM.unpack(content) if len(content) == cls.FORM.size else (0, 0, 0, 0)
 
 
 class Fuse:
@@ -98,10 +98,10 @@ def install(fuse: Fuse, tally: Tally) -> None:
             poll, acknowledge = self.source.poll, self.source.acknowledge
 
             def fused_poll(timeout_s: float) -> list[Chunk]:
-                found = poll(timeout_s)
-                if found:
+                chunks = poll(timeout_s)
+                if chunks:
                     fuse.passes("after poll")
-                return found
+                return chunks
 
             def fused_acknowledge(offsets: Mapping[Partition, int]) -> None:
                 fuse.passes("told")

@@ -56,9 +56,9 @@ class Run:
     """Runs a config over logs in memory; each opening of the source takes the next script."""
 
     def __init__(self, folder: Path, logs: dict[Partition, Log], **parts: str) -> None:
-        made = config(**parts)
-        store = replace(made.store, url=str(folder / "run.db"))
-        self.config = replace(made, store=store)
+        settings = config(**parts)
+        store = replace(settings.store, url=str(folder / "run.db"))
+        self.config = replace(settings, store=store)
         self.logs = logs
         self.clock = Clock()
         self.stop = PatientStop(self.clock)
@@ -85,12 +85,12 @@ class Run:
             self.sources.append(source)
             return source
 
-        made = config or self.config
+        settings = config or self.config
         if new_generation:  # as `streammetrics run` does it
-            with closing(Ledger.open(made.store.url)) as ledger:
-                service.begin(ledger, made, new_generation=True)
+            with closing(Ledger.open(settings.store.url)) as ledger:
+                service.begin(ledger, settings, new_generation=True)
         service.run(
-            made,
+            settings,
             options,
             stop=self.stop,
             report=self.progress.append,
@@ -126,15 +126,15 @@ def worker_of(
 ) -> Worker:
     """A worker that has written down where it starts; `assign` of its source is next."""
     generation = service.begin(ledger, of).generation
-    made = Worker(
+    worker = Worker(
         of, ledger, generation, source, options, stop=Stop(), monotonic=monotonic, status=status
     )
-    made.prepare()
-    return made
+    worker.prepare()
+    return worker
 
 
-def assigned(*given: Any, **named: Any) -> Worker:
+def assigned(*given: Any, **keywords: Any) -> Worker:
     """The same with its partitions."""
-    worker = worker_of(*given, **named)
+    worker = worker_of(*given, **keywords)
     worker.source.assign(worker)
     return worker

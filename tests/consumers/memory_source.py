@@ -144,9 +144,9 @@ class MemorySource:
             raise SourceError("polled before it was assigned, or after it was closed")
         match self.script.popleft() if self.script else Deliver(self.limit):
             case Deliver(limit, partitions):
-                wanted = tuple(self._positions) if partitions is None else partitions
-                found = (self._next(partition, limit) for partition in wanted)
-                self._last = [chunk for chunk in found if chunk is not None]
+                targets = tuple(self._positions) if partitions is None else partitions
+                chunks = (self._next(partition, limit) for partition in targets)
+                self._last = [chunk for chunk in chunks if chunk is not None]
                 return self._last
             case Again():
                 return self._last

@@ -69,9 +69,9 @@ def in_chunks(values: Sequence[bytes | None], cuts: Sequence[int]) -> list[Chunk
     ]
 
 
-def counted(made: Config, chunks: Sequence[Chunk]) -> Delta:
+def counted(settings: Config, chunks: Sequence[Chunk]) -> Delta:
     """The delta of these chunks."""
-    delta, decoder = Delta(made, LOG, 0), Decoder(made)
+    delta, decoder = Delta(settings, LOG, 0), Decoder(settings)
     for chunk in chunks:
         for decoded in decoder.pieces(chunk):
             delta.add(decoded)

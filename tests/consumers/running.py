@@ -75,7 +75,7 @@ class Running:
     def total(self, name: str) -> float:
         """A metric, added up over all labels."""
         metric_sets = text_string_to_metric_families(self.get("metrics")[1])
-        return sum(one.value for f in metric_sets for one in f.samples if one.name == name)
+        return sum(sample.value for f in metric_sets for sample in f.samples if sample.name == name)
 
     def end(self) -> int:
         """Ask it to end; its exit code."""

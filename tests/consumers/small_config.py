@@ -94,10 +94,12 @@ def problems(**parts: str) -> dict[str, str]:
     return {problem.where: str(problem) for problem in caught.value.problems}
 
 
-def refused(where: str, said: str, **parts: str) -> None:
+def refused(where: str, message: str, **parts: str) -> None:
     """Assert that the small config with these tables replaced is refused there, in these words."""
-    found = problems(**parts)
-    assert said in found.get(where, ""), f"{parts}: {where} is not refused with {said!r}: {found}"
+    messages = problems(**parts)
+    assert message in messages.get(where, ""), (
+        f"{parts}: {where} is not refused with {message!r}: {messages}"
+    )
 
 
 def chunk(

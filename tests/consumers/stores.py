@@ -96,7 +96,7 @@ def write_config(
 def write_events(folder: Path, events: Sequence[object] = EVENTS) -> Path:
     """The file of events; bytes are written as they are."""
     path = folder / "clicks.jsonl"
-    lines = [one if isinstance(one, bytes) else json.dumps(one).encode() for one in events]
+    lines = [line if isinstance(line, bytes) else json.dumps(line).encode() for line in events]
     path.write_bytes(b"".join(line + b"\n" for line in lines))
     return path
 
@@ -113,13 +113,13 @@ def make_store(folder: Path, events: Sequence[object] = EVENTS, **config: str) -
 def over_stores(*cases: tuple[object, ...], postgres: int) -> list[ParameterSet]:
     """Cases of a test over `databases`: all over SQLite, and the first so many over PostgreSQL
     too, where the others ask nothing else of it."""
-    found = []
-    for name, some in (("sqlite", cases), ("postgres", cases[:postgres])):
-        for case in some:
+    params = []
+    for name, subset in (("sqlite", cases), ("postgres", cases[:postgres])):
+        for case in subset:
             marks = [] if name == "sqlite" else [pytest.mark.postgres]
-            said = [getattr(value, "__name__", str(value)) for value in case]
-            found.append(pytest.param(name, *case, marks=marks, id="-".join([name, *said])))
-    return found
+            labels = [getattr(value, "__name__", str(value)) for value in case]
+            params.append(pytest.param(name, *case, marks=marks, id="-".join([name, *labels])))
+    return params
 
 
 class Stored(NamedTuple):
@@ -130,11 +130,11 @@ class Stored(NamedTuple):
 
     def sums(self, key: Callable[[DeltaMetadata], K]) -> dict[K, Accumulator]:
         """The sum of the states of the rows that have the same key."""
-        found: dict[K, Accumulator] = {}
+        totals: dict[K, Accumulator] = {}
         for row, state in self.rows:
-            of = key(row)
-            found[of] = found[of] + load(state) if of in found else load(state)
-        return found
+            group = key(row)
+            totals[group] = totals[group] + load(state) if group in totals else load(state)
+        return totals
 
 
 def stored(ledger: Ledger, generation: int | None = None) -> Stored:
@@ -149,7 +149,7 @@ def stored(ledger: Ledger, generation: int | None = None) -> Stored:
             )
             for row, data in now.states(rows)
         )
-        return Stored(now.snapshot, sorted(states, key=lambda one: (one[0].id, one[0].pane)))
+        return Stored(now.snapshot, sorted(states, key=lambda pair: (pair[0].id, pair[0].pane)))
 
     return view(ledger, look, generation=generation)
 
@@ -175,8 +175,8 @@ class Databases:
         copy = self.server.new_store()
         Ledger.open(copy, create=True).close()
         old, new = (
-            str(make_url(one).query["options"]).removeprefix("-csearch_path=")
-            for one in (url, copy)
+            str(make_url(store_url).query["options"]).removeprefix("-csearch_path=")
+            for store_url in (url, copy)
         )
         steps = [f"DELETE FROM {new}.{schema.meta.name}"]
         for table in schema._tables.sorted_tables:
@@ -187,9 +187,9 @@ class Databases:
         self.server.execute(";".join(steps))
         return copy
 
-    def drop(self, *kept: Path) -> None:
+    def drop(self, *survivors: Path) -> None:
         """Drop them, but these."""
-        for path in self.urls.keys() - set(kept):
+        for path in self.urls.keys() - set(survivors):
             self.server.drop(self.urls.pop(path))
 
     def end(self) -> None:
@@ -202,18 +202,18 @@ class Databases:
 _FILLED: dict[tuple[object, ...], bytes] = {}
 
 
-def filled_once(path: Path, made: tuple[object, ...], fill: Callable[[], None]) -> None:
-    """Have a store at a path as `fill` makes it there: it runs once for what is `made`, and the
+def filled_once(path: Path, recipe: tuple[object, ...], fill: Callable[[], None]) -> None:
+    """Have a store at a path as `fill` makes it there: it runs once for each `recipe`, and the
     store is copied from then on, which takes a tenth of the time."""
     databases = getattr(vars(store_module)["connect"], "__self__", None)
     if not isinstance(databases, Databases):
-        if made in _FILLED:
-            path.write_bytes(_FILLED[made])
+        if recipe in _FILLED:
+            path.write_bytes(_FILLED[recipe])
         else:
             fill()
-            _FILLED[made] = path.read_bytes()
-    elif made in databases.filled:
-        databases.urls[path.absolute()] = databases.copied(databases.filled[made])
+            _FILLED[recipe] = path.read_bytes()
+    elif recipe in databases.filled:
+        databases.urls[path.absolute()] = databases.copied(databases.filled[recipe])
     else:
         fill()
-        databases.filled[made] = databases.copied(databases.urls[path.absolute()])
+        databases.filled[recipe] = databases.copied(databases.urls[path.absolute()])

@@ -55,9 +55,9 @@ def test_states_are_added_to_each_other_and_to_themselves() -> None:
     assert b.compute() == Tallied(3, (0, 3, 0, 0))
     parts = [fed(1), fed(2), fed(3)]
     assert sum(parts) == fed(1, 2, 3)
-    one = sum(parts[:1])
-    assert isinstance(one, Tally)
-    one.update([0])
+    total = sum(parts[:1])
+    assert isinstance(total, Tally)
+    total.update([0])
     assert parts[0] == fed(1)
 
 
@@ -101,9 +101,9 @@ def test_other_metrics_are_neither_added_nor_equal() -> None:
         fed(1) + 1  # type: ignore[operator]
     with pytest.raises(TypeError):
         1 + fed(1)
-    for other in (None, [fed(1)], fed(1).compute()):
+    for operand in (None, [fed(1)], fed(1).compute()):
         with pytest.raises(SettingsError, match="expected one or more states of Tally"):
-            fed(1) + other  # type: ignore[operator]
+            fed(1) + operand  # type: ignore[operator]
     for data in ("a.state", fed(1).to_bytes(), bytearray(fed(1).to_bytes())):
         for add in (lambda a, b: a + b, lambda a, b: b + a):
             with pytest.raises(SettingsError, match=r"load it first with streammetrics\.load"):
@@ -153,18 +153,18 @@ def test_an_update_past_the_limit_is_refused_and_changes_nothing(
 
 
 def test_a_merge_past_the_limit_is_refused_and_changes_nothing() -> None:
-    state, other = heavy(MAX_TOTAL_COUNT - 1), fed(1, 2)
-    before, theirs = state.digest(), other.digest()
+    state, light = heavy(MAX_TOTAL_COUNT - 1), fed(1, 2)
+    before, light_digest = state.digest(), light.digest()
     for merge in (
-        lambda: state.merge(other),
-        lambda: other.merge(state),
-        lambda: state + other,
+        lambda: state.merge(light),
+        lambda: light.merge(state),
+        lambda: state + light,
         lambda: state.merge(state),
         lambda: state.merge([fed(1), fed(2)]),
     ):
         with pytest.raises(StateError):
             merge()
-        assert (state.digest(), other.digest()) == (before, theirs)
+        assert (state.digest(), light.digest()) == (before, light_digest)
     state.merge(fed(1))
     assert state.compute().rows == MAX_TOTAL_COUNT
 
@@ -247,9 +247,9 @@ def clicks() -> Ratio:
 def test_it_is_the_interval_of_the_result_with_what_is_taken_as_independent() -> None:
     plain, of_result = clicks().confidence_interval(cluster="none"), clicks().compute().interval()
     assert plain == of_result and plain.reason == ""
-    found = clicks().confidence_interval()
-    assert found.reason == "rows are taken as independent because no users are known"
-    assert (found.lower, found.upper) == (plain.lower, plain.upper)
+    interval = clicks().confidence_interval()
+    assert interval.reason == "rows are taken as independent because no users are known"
+    assert (interval.lower, interval.upper) == (plain.lower, plain.upper)
 
 
 def test_what_an_interval_cannot_be_asked_for_is_refused() -> None:
@@ -259,8 +259,8 @@ def test_what_an_interval_cannot_be_asked_for_is_refused() -> None:
         clicks().confidence_interval(cluster="users")
     with pytest.raises(InputError, match="a view of Quotient: ratio, numerator, denominator"):
         clicks().confidence_interval(view="auc")
-    found = Ratio().confidence_interval()
-    assert isinstance(found, Interval) and not found.defined and found.reason == "no rows"
+    interval = Ratio().confidence_interval()
+    assert isinstance(interval, Interval) and not interval.defined and interval.reason == "no rows"
 
 
 def test_a_metric_of_your_own_without_intervals_says_what_has_one() -> None:
@@ -272,9 +272,9 @@ def test_a_metric_of_your_own_without_intervals_says_what_has_one() -> None:
         def compute(self) -> float:
             return 1.0
 
-    found = Rows().confidence_interval()
-    assert not found.defined
-    assert found.reason == "no formula for Rows; UserGroups has one, from groups of users"
+    interval = Rows().confidence_interval()
+    assert not interval.defined
+    assert interval.reason == "no formula for Rows; UserGroups has one, from groups of users"
 
 
 def test_what_slides_or_is_only_counted_says_so_in_the_same_words() -> None:

@@ -75,8 +75,8 @@ def spoil(rows: Batch) -> None:
 def test_some_rows_are_taken_in_the_order_asked_for() -> None:
     for kind in range(6):
         rows, before = random_rows(Random(3), kind, 4)
-        at = [2, 0, 2]
-        assert content(rows.take(np.array(at))) == [before[i] for i in at]
+        indices = [2, 0, 2]
+        assert content(rows.take(np.array(indices))) == [before[i] for i in indices]
 
 
 def test_the_total_is_the_number_of_rows_where_no_weights_say_otherwise() -> None:
@@ -109,8 +109,12 @@ def test_pieces_are_the_rows_in_order_with_their_slots() -> None:
     assert len(pieces) > 2
     assert sum(piece.n for piece, _ in pieces) == n
     assert np.concatenate([piece.a for piece, _ in pieces]).tolist() == list(range(n))
-    assert all((at == piece.a % 3).all() for piece, at in pieces if at is not None)
-    assert [at for _, at in batch.pieces(None)] == [None] * len(pieces)
+    assert all(
+        (piece_slots == piece.a % 3).all()
+        for piece, piece_slots in pieces
+        if piece_slots is not None
+    )
+    assert [piece_slots for _, piece_slots in batch.pieces(None)] == [None] * len(pieces)
 
 
 def test_a_buffer_gives_back_what_it_took_in_whatever_order_kinds_come(
@@ -119,11 +123,11 @@ def test_a_buffer_gives_back_what_it_took_in_whatever_order_kinds_come(
     monkeypatch.setattr(buffer_module, "BUFFER_ROWS", 12)
     monkeypatch.setattr(buffer_module, "BUFFER_BATCHES", 5)
     random, buffer = Random(0), Buffer()
-    given: list[tuple[Any, ...]] = []
+    expected: list[tuple[Any, ...]] = []
     back: list[tuple[Any, ...]] = []
     for _ in range(250):
-        rows, some = random_rows(random, random.randrange(6))
-        given += some
+        rows, tuples = random_rows(random, random.randrange(6))
+        expected += tuples
         if not rows.n:
             continue
         placed = buffer.put(rows, {})
@@ -141,15 +145,15 @@ def test_a_buffer_gives_back_what_it_took_in_whatever_order_kinds_come(
         assert len(buffer._pieces.arrays[0]) <= 5
     if buffer.n:
         back += content(buffer.take_all())
-    assert back == given
+    assert back == expected
 
 
 def test_a_column_that_several_metrics_read_is_buffered_once() -> None:
     buffer = Buffer()
     for start in (0, 3):
-        shared, own = np.arange(start, start + 3), np.ones((3, 2))
+        shared, matrix = np.arange(start, start + 3), np.ones((3, 2))
         keys = DictionaryColumn(np.array([0, 1, 0]), ("a", f"{start}"))
-        inner = {name: Batch(3, {"x": shared, "keys": keys, "own": own}) for name in ("b", "c")}
+        inner = {name: Batch(3, {"x": shared, "keys": keys, "own": matrix}) for name in ("b", "c")}
         assert buffer.put(Batch(3, {"a": shared, **inner}), {}) is Placed.PENDING
     assert len(buffer._pieces.arrays) == 3
     batch = buffer.take_all()

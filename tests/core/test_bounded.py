@@ -41,10 +41,10 @@ def test_a_comparison_with_a_number_says_what_to_pass() -> None:
         (lambda x: np.isnan(x), "numpy's isnan takes numbers, not a Bounded"),
         (lambda x: sorted([x, x]), "so < another Bounded is undefined"),
     ]
-    for compare, said in compared:
+    for compare, message in compared:
         with pytest.raises(TypeError) as error:
             compare(area)
-        assert said in str(error.value)
+        assert message in str(error.value)
         advice = ": pass float(x) for the value, or x.low or x.high for a certain bound"
         assert str(error.value).endswith(advice)
 

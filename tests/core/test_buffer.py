@@ -44,9 +44,9 @@ CLEAN: dict[str, Validate] = {
 
 def pair(labels: Column, scores: Column | None = None, more: Column | None = None) -> Batch:
     """A batch of these columns."""
-    given = {"labels": labels, "scores": scores, "more": more}
+    columns = {"labels": labels, "scores": scores, "more": more}
     n = len(labels)  # type: ignore[arg-type]
-    return Batch(n, {name: c for name, c in given.items() if c is not None})
+    return Batch(n, {name: c for name, c in columns.items() if c is not None})
 
 
 def test_it_is_full_after_rows_or_batches_enough() -> None:
@@ -80,8 +80,8 @@ def test_batches_are_buffered_that_are_small_or_narrow() -> None:
 def test_rows_that_are_wide_are_not_small_however_few() -> None:
     n, width = 100, BUFFER_ROWS // 100
     plain = np.zeros(n, np.uint8)
-    for more, placed in ((0, Placed.PENDING), (1, Placed.TOO_LARGE)):
-        wide = pair(plain, np.zeros((n, width + more), np.uint8))
+    for extra, placed in ((0, Placed.PENDING), (1, Placed.TOO_LARGE)):
+        wide = pair(plain, np.zeros((n, width + extra), np.uint8))
         assert Buffer().put(wide, {}) is placed
     buffer, wide = Buffer(), pair(plain, np.zeros((n, width // 2), np.uint8))
     assert [buffer.put(wide, {}) for _ in range(3)] == [*[Placed.PENDING] * 2, Placed.FULL]
@@ -127,10 +127,10 @@ def test_a_batch_like_the_pending_one_is_not_checked(monkeypatch: pytest.MonkeyP
             expected.update(**good(metric, n))
         for n in (3, 2):
             state.update(**good(metric, n))
-        more = good(metric, 200)
+        rows = good(metric, 200)
         with monkeypatch.context() as patch:
             patch.setattr(type(metric), "check", None)
-            state.update(**more)
+            state.update(**rows)
         assert state == expected
 
 
@@ -139,21 +139,21 @@ def test_nor_is_one_like_that_which_came_after_rows_of_another_type(
 ) -> None:
     for metric in (HistogramAUC(), Ratio(), Regression()):
         state = metric.empty()
-        for name, one in (columns := good(metric, 3)).items():
-            columns[name] = one.astype("f4" if one.dtype == "f8" else "f8")
+        for name, column in (columns := good(metric, 3)).items():
+            columns[name] = column.astype("f4" if column.dtype == "f8" else "f8")
         state.update(**columns)
         for n in (1, 3):
             state.update(**good(metric, n))
         assert state._buffer.n == 4
-        more = good(metric, 4)
+        rows = good(metric, 4)
         with monkeypatch.context() as patch:
             patch.setattr(type(metric), "check", None)
-            state.update(**more)
+            state.update(**rows)
         assert state._buffer.n == 8
 
 
 def test_rows_with_weights_never_go_in_as_rows_without() -> None:
-    for metric in [one for one in VALIDATING if "weights" in one.arguments()]:
+    for metric in [candidate for candidate in VALIDATING if "weights" in candidate.arguments()]:
         state, unweighted = metric.empty(), metric.empty()
         for weights in (None, None, np.full(3, 2)):
             state.update(**good(metric, 3), weights=weights)
@@ -171,9 +171,9 @@ def test_columns_that_are_there_only_now_and_then_and_other_types_lose_nothing()
     for _ in range(2):
         for types in ("f8", "i8", "u1", "f4", "i4", "?"):
             for row in ((tops,), (tops, bottoms), (tops, bottoms), (tops,), (tops,)):
-                given = [column.astype(types) for column in row]
-                quick.update(*given)
-                slow.update(*(column.tolist() for column in given))
+                columns = [column.astype(types) for column in row]
+                quick.update(*columns)
+                slow.update(*(column.tolist() for column in columns))
     assert quick == slow
     assert quick.compute().rows == 180
 
@@ -182,13 +182,13 @@ def test_a_column_too_few_or_too_many_joins_no_rows() -> None:
     number, column = VALIDATORS[Validator.NUMBERS], np.ones(2)
     validators: dict[str, Validate] = dict.fromkeys("abc", number)
     for kinds in ((1, 1, 1), (1, 1, 0), (1, 0, 1), (1, 0, 0)):
-        for given in ((1, 1, 1), (1, 1, 0), (1, 0, 1), (1, 0, 0), (0, 1, 1)):
+        for flags in ((1, 1, 1), (1, 1, 0), (1, 0, 1), (1, 0, 0), (0, 1, 1)):
             buffer = Buffer()
             names = [name for name, kind in zip("abc", kinds, strict=True) if kind]
             batch = Batch(2, dict.fromkeys(names, column))
             assert buffer.put(batch, validators) is Placed.PENDING
-            took = buffer.append(*(column if one else None for one in given))
-            assert took is (given == kinds)
+            took = buffer.append(*(column if flag else None for flag in flags))
+            assert took is (flags == kinds)
             assert buffer.n == (4 if took else 2)
             assert buffer.nbytes == 8 * buffer.n * sum(kinds)
     buffer = Buffer()

@@ -165,13 +165,13 @@ def test_what_is_no_column_of_numbers_is_refused_by_every_check() -> None:
             rows = np.empty(4, object)
             rows[:] = [0, bad, 1, bad]
             assert refused(check, rows).rows.tolist() == [1, 3]
-        for values, at in (
+        for values, bad_rows in (
             ([0, "1", 1], [1]),  # and not its neighbours
             (["0", "1"], [0, 1]),
             (np.array(["0", "1"]), [0, 1]),
             (np.ma.array([0, 1, 1], mask=[False, True, True]), [1, 2]),
         ):
-            assert refused(check, values).rows.tolist() == at
+            assert refused(check, values).rows.tolist() == bad_rows
         for kind in ("M8[s]", "m8[s]", "c16", "S1", "V2"):
             refused(check, np.zeros(3, kind))
         if check is not grades:  # which may have any shape
@@ -224,9 +224,9 @@ def test_zeros_and_ones_of_every_kind_are_taken() -> None:
         Frame([False, True, True]),
     ):
         for check in ALL_CHECKS:
-            made = check(values, "name")
-            assert type(made) is np.ndarray and made.dtype.isnative
-            assert made.tolist() == [0, 1, 1]
+            array = check(values, "name")
+            assert type(array) is np.ndarray and array.dtype.isnative
+            assert array.tolist() == [0, 1, 1]
 
 
 def test_no_rows_are_rows_too() -> None:
@@ -252,9 +252,9 @@ def test_a_positive_class_may_be_named() -> None:
         ([], 2, []),
     ]
     for values, positive, labels in rows:
-        made = binary_labels(values, "name", positive)
-        assert made.dtype == np.uint8
-        assert made.tolist() == labels, (values, positive)
+        array = binary_labels(values, "name", positive)
+        assert array.dtype == np.uint8
+        assert array.tolist() == labels, (values, positive)
 
 
 @pytest.mark.parametrize("code", [-1, 2])
@@ -285,17 +285,17 @@ def test_integers_of_64_bits_are_kept() -> None:
 
 def test_booleans_are_true_and_false_alone() -> None:
     for column in ([True, False], np.array([True, False]), np.array([True, False], object)):
-        found = booleans(column, "judged")
-        assert found.dtype == np.bool_ and found.tolist() == [True, False]
+        array = booleans(column, "judged")
+        assert array.dtype == np.bool_ and array.tolist() == [True, False]
 
 
 def test_scores_are_float32_or_float64() -> None:
     for check in (scores, probabilities, numbers):
         for kind in ("f2", ">f2", "f4", ">f4", "f8", ">f8", "i1", "u2", "i8", "?", "O"):
-            made = check(np.array([0, 1, 1], kind), "name")
-            assert made.dtype == (np.float32 if kind[-2:] in ("f2", "f4") else np.float64)
-            assert made.dtype.isnative
-            assert made.tolist() == [0, 1, 1]
+            array = check(np.array([0, 1, 1], kind), "name")
+            assert array.dtype == (np.float32 if kind[-2:] in ("f2", "f4") else np.float64)
+            assert array.dtype.isnative
+            assert array.tolist() == [0, 1, 1]
 
 
 def test_infinities_and_the_largest_floats_are_scores_without_a_warning() -> None:
@@ -320,12 +320,12 @@ def test_large_integers_that_float64_holds_are_numbers() -> None:
 
 def test_probabilities_are_taken_as_they_are_but_minus_zero() -> None:
     for kind in (np.float32, np.float64):
-        least, one = np.finfo(kind).smallest_subnormal, kind(1)
-        ends = np.array([0, least, np.nextafter(one, kind(0)), 1], kind)
+        least, unit = np.finfo(kind).smallest_subnormal, kind(1)
+        ends = np.array([0, least, np.nextafter(unit, kind(0)), 1], kind)
         assert probabilities(ends) is ends
     for name in ("f2", "f4", ">f4", "f8", ">f8", "O"):
-        made = probabilities(np.array([-0.0, 0.5, -0.0], name))
-        assert np.signbit(made).tolist() == [False] * 3
+        array = probabilities(np.array([-0.0, 0.5, -0.0], name))
+        assert np.signbit(array).tolist() == [False] * 3
     assert probabilities(np.array([0.5, 7, 0.25, 7], np.float32)[::2]).tolist() == [0.5, 0.25]
 
 
@@ -346,15 +346,15 @@ def test_tables_keep_their_precision_and_their_shape() -> None:
 def test_a_list_is_refused_for_the_rows_that_are_refused_alone() -> None:
     hostile = (0, 1, True, 0.5, -0.0, -1.0, HOLDS, HOLDS + 1, -HOLDS - 1, 2.0**60, 2**60, NAN, INF)
     for check in (scores, numbers, probabilities, addends):
-        alone: dict[int, float | None] = {}
+        single_results: dict[int, float | None] = {}
         for i, value in enumerate(hostile):
             try:
-                alone[i] = check([value], "x").item()
+                single_results[i] = check([value], "x").item()
             except InputError:
-                alone[i] = None
+                single_results[i] = None
         for i, j, k in product(range(len(hostile)), repeat=3):
             values = [hostile[i], hostile[j], hostile[k]]
-            expected = [alone[i], alone[j], alone[k]]
+            expected = [single_results[i], single_results[j], single_results[k]]
             if None in expected:
                 with pytest.raises(InputError):
                     check(values, "x")

@@ -68,7 +68,7 @@ def test_ints_take_the_least_width_that_holds_the_largest() -> None:
 
 
 def test_ints_that_no_writer_writes_are_refused() -> None:
-    for data, n, what in (
+    for data, n, message in (
         *(  # the largest that needs fewer
             (bytes((w,)) + (256 ** (w // 2) - 1).to_bytes(w, "little"), 1, "that fit in fewer")
             for w in (1, 2, 4, 8)
@@ -78,10 +78,10 @@ def test_ints_that_no_writer_writes_are_refused() -> None:
         (b"\x08" + (1 << 63).to_bytes(8, "little"), 1, "2\\*\\*63"),
         (b"\x08" + bytes(8), 10**9, "length of 8000000000 bytes with 8 left"),
     ):
-        with pytest.raises(StateError, match=what):
+        with pytest.raises(StateError, match=message):
             Reader(data).ints(n)
         if n == 1:
-            with pytest.raises(StateError, match=what):
+            with pytest.raises(StateError, match=message):
                 Reader(data).int_()
 
 
@@ -140,12 +140,12 @@ def test_a_frame_that_is_cut_or_longer_or_has_another_byte_is_refused() -> None:
     data = frame(STATE_MAGIC, b"head", b"the body")
     with pytest.raises(StateError, match="34 bytes instead of 33"):
         unframe(STATE_MAGIC, data + b"!")
-    for at in range(len(data)):
+    for position in range(len(data)):
         with pytest.raises(StateError):
-            unframe(STATE_MAGIC, data[:at])
+            unframe(STATE_MAGIC, data[:position])
         for bit in range(8):
             altered = bytearray(data)
-            altered[at] ^= 1 << bit
+            altered[position] ^= 1 << bit
             with pytest.raises(StateError):
                 unframe(STATE_MAGIC, altered)
 

@@ -153,8 +153,8 @@ def test_columns_of_strings_are_ids_and_keys() -> None:
 
 
 def test_none_is_a_key_in_a_list_and_missing_in_a_column() -> None:
-    for given in (["a", None], np.array(["a", None], object)):
-        assert dictionary_column(given).values == ("a", None)
+    for keys in (["a", None], np.array(["a", None], object)):
+        assert dictionary_column(keys).values == ("a", None)
     assert refused(dictionary_column, pl.Series(["a", None])).rows.tolist() == [1]
 
 
@@ -191,8 +191,8 @@ def test_frames_and_columns_of_lists_are_tables() -> None:
         lists = RankingMetrics(["MRR"])
         lists.update(make([[1, 0], [0, 1]]), make([[0.5, 0.25], [0.5, 0.25]]))
         assert lists.compute()["MRR"] == 0.75
-        given: Any = make([[0.5, 0.25], [0.5, 0.25]])
-        similarity, catalog = IntraListSimilarity(given), CatalogMetrics(4, 2)
+        vectors: Any = make([[0.5, 0.25], [0.5, 0.25]])
+        similarity, catalog = IntraListSimilarity(vectors), CatalogMetrics(4, 2)
         for metric in (similarity, catalog):
             metric.update(np.array([[0, 1]]))
         assert (similarity.compute().ils, catalog.compute().coverage) == (1.0, 0.5)
@@ -278,8 +278,8 @@ def test_tensors_leave_their_gradient_and_types_that_numpy_lacks_become_float32(
         Shared(halves),
         Frame(halves),
     ):
-        found = vector(tensor, "scores")
-        assert (found.dtype, found.tolist()) == (np.float32, halves.tolist())
+        array = vector(tensor, "scores")
+        assert (array.dtype, array.tolist()) == (np.float32, halves.tolist())
         assert array_of(tensor, "scores").tolist() == halves.tolist()
     assert np.shares_memory(vector(Tensor(halves, grad=True), "scores"), halves)
 
@@ -313,7 +313,7 @@ def test_no_library_is_imported_for_its_columns() -> None:
 
 
 def test_scalars_of_numpy_become_those_of_python_exactly() -> None:
-    for value, found in (
+    for value, expected in (
         (np.float32(0.1), 0.10000000149011612),
         (np.float16(0.5), 0.5),
         (np.int8(-3), -3),
@@ -323,8 +323,8 @@ def test_scalars_of_numpy_become_those_of_python_exactly() -> None:
         ((np.int64(1), (np.float32(0.5), "x")), (1, (0.5, "x"))),
         ([np.int64(1)], [1]),
     ):
-        made = plain(value)
-        assert made == found and type(made) is type(found)
+        result = plain(value)
+        assert result == expected and type(result) is type(expected)
     for value in (np.longdouble(1), np.timedelta64(1, "s"), np.ones(2), None, object(), {"a": 1}):
         assert type(plain(value)) is type(value)
 
@@ -431,21 +431,21 @@ REFUSED: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
 
 
 def test_arguments_of_results_are_refused_in_four_parts() -> None:
-    for call, given, said in REFUSED:
+    for call, arguments, message in REFUSED:
         with pytest.raises(InputError) as error:
-            call(*given)
-        assert str(error.value) == said
+            call(*arguments)
+        assert str(error.value) == message
 
 
 def test_arguments_of_results_may_be_numbers_of_any_kind() -> None:
     for half in (*(kind(0.5) for kind in (np.float16, np.float64)), Fraction(1, 2), Decimal("0.5")):
-        given: Any = half
-        assert CURVE.partial_auc(given) == CURVE.partial_auc(0.5)
-        assert CURVE.confusion(given) == CURVE.confusion(0.5)
+        number: Any = half
+        assert CURVE.partial_auc(number) == CURVE.partial_auc(0.5)
+        assert CURVE.confusion(number) == CURVE.confusion(0.5)
         best = CURVE.best("accuracy", positives_share=0.5)
-        assert CURVE.best("accuracy", positives_share=given) == best
-        assert RATES.f_beta(given) == RATES.f_beta(0.5)
-        assert RATES.f_alpha(given) == RATES.f_alpha(0.5)
+        assert CURVE.best("accuracy", positives_share=number) == best
+        assert RATES.f_beta(number) == RATES.f_beta(0.5)
+        assert RATES.f_alpha(number) == RATES.f_alpha(0.5)
     two: Any = np.uint8(2)
     assert (CURVE.gain(two), CURVE.lift(two)) == (CURVE.gain(2), CURVE.lift(2))
 
@@ -454,5 +454,5 @@ def test_an_average_precision_without_a_negative_above_a_positive_is_exactly_1()
     for labels in ([1, 1, 1], [0, 1, 1]):
         for metric in (HistogramAUC(), HistogramAUC(grid="equal", resolution=2)):
             metric.update(labels, [0.2, 0.75, 0.9])
-            for found in (metric.compute().ap, metric.compute().pr_auc_trapezoid):
-                assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)  # type: ignore[union-attr]
+            for area in (metric.compute().ap, metric.compute().pr_auc_trapezoid):
+                assert (area.value, area.low, area.high) == (1.0, 1.0, 1.0)  # type: ignore[union-attr]

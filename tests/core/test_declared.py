@@ -105,7 +105,7 @@ def test_state_cannot_be_rebound() -> None:
 def test_settings_are_given_by_name_or_in_order_each_once() -> None:
     assert Tally(note="x", size=3).settings() == {"size": 3, "note": "x"}
     make: Any = Tally
-    for call, said in (
+    for call, message in (
         (lambda: make(sizes=3), "Tally: expected settings among size, note, got 'sizes'; did"),
         (lambda: make(1, "x", 2), "settings among size, note, got 3 values; pass each"),
         (lambda: make(1, size=2), r"got size twice; pass each setting by .* names, once"),
@@ -115,7 +115,7 @@ def test_settings_are_given_by_name_or_in_order_each_once() -> None:
             "MulticlassConfusion: .* a value for n_classes, .* none; add n_classes=",
         ),  # type: ignore[call-arg]
     ):
-        with pytest.raises(SettingsError, match=said):
+        with pytest.raises(SettingsError, match=message):
             call()
 
 

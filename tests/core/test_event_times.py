@@ -27,20 +27,20 @@ def test_datetime64_of_every_unit_is_rounded_down() -> None:
         ("W", [1], [168 * HOUR]),
         ("M", [1], [31 * 24 * HOUR]),
     ):
-        given = np.array(ticks, np.int64).view(f"M8[{unit}]")
-        assert milliseconds(given, "t").tolist() == expected, unit
+        datetimes = np.array(ticks, np.int64).view(f"M8[{unit}]")
+        assert milliseconds(datetimes, "t").tolist() == expected, unit
 
 
 def test_datetimes_with_zones_are_the_same_moments() -> None:
     moment = datetime(2025, 11, 13, 3, 30, 0, 1_999, timezone(timedelta(hours=5, minutes=30)))
     before = datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)
-    found = milliseconds([moment, before], "t").tolist()
-    assert found == [round(moment.timestamp()) * 1000 + 1, -1]
+    times = milliseconds([moment, before], "t").tolist()
+    assert times == [round(moment.timestamp()) * 1000 + 1, -1]
     hourly = Windows(Ratio(), 3600)
     hourly.update([moment, before], numerators=[1, 0])
     assert hourly.windows() == (
         (-HOUR, 0),
-        (found[0] // HOUR * HOUR, found[0] // HOUR * HOUR + HOUR),
+        (times[0] // HOUR * HOUR, times[0] // HOUR * HOUR + HOUR),
     )
 
 

@@ -52,9 +52,9 @@ def test_products_of_up_to_four_are_exact_whatever_the_size_of_the_factors() -> 
 
 
 def test_smaller_factors_count_as_0_and_keep_no_sign() -> None:
-    found = factors(np.array([2.0**-201, -5e-324, -(2.0**-200), 2.0**200]), "x")
-    assert found.tolist() == [0.0, 0.0, -(2.0**-200), 2.0**200]
-    assert not np.signbit(found[:2]).any()
+    values = factors(np.array([2.0**-201, -5e-324, -(2.0**-200), 2.0**200]), "x")
+    assert values.tolist() == [0.0, 0.0, -(2.0**-200), 2.0**200]
+    assert not np.signbit(values[:2]).any()
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,12 @@ def psi(metric: Accumulator) -> Drift:
 
 
 def test_drift_compares_an_author_s_metric_as_it_compares_ours() -> None:
-    found, ours = psi(Delays(grid="edges", edges=EDGES)), psi(Quantiles(grid="edges", edges=EDGES))
-    assert found.psi == ours.psi > 0.1
-    assert np.array_equal(found.bin_counts, ours.bin_counts)
+    author_drift, library_drift = (
+        psi(Delays(grid="edges", edges=EDGES)),
+        psi(Quantiles(grid="edges", edges=EDGES)),
+    )
+    assert author_drift.psi == library_drift.psi > 0.1
+    assert np.array_equal(author_drift.bin_counts, library_drift.bin_counts)
 
 
 def test_groups_of_users_keep_the_coarser_form_of_an_author_s_metric() -> None:

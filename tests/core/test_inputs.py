@@ -27,7 +27,7 @@ from streammetrics.core.validators import VALIDATORS, Validator, strongest, vali
 from tests.cases import CASES
 
 ALL: Final = list(Validator)
-NUMBERS: Final = [one for one in Validator if one is not Validator.INTEGERS]
+NUMBERS: Final = [validator for validator in Validator if validator is not Validator.INTEGERS]
 # Columns that are just what a validator says, at its bounds.
 MOST: Final[dict[Validator, list[NDArray[Any]]]] = {
     Validator.INTEGERS: [np.array([0, -(2**63), 2**63 - 1, 7])],
@@ -114,16 +114,16 @@ def test_columns_of_another_kind_are_left_to_the_check() -> None:
         for kind in (column.dtype, *KINDS):
             assert kept(validator, kind, column) is None
     for validator in ALL:  # and so is what is no column of rows
-        for one in (
+        for value in (
             *(None, "labels", 1, {0: 1}, range(2), [], [[0], [1]], [[0], [1, 2]], ["0"], [None]),
             *([0.5, 2**53 + 1], [np.float32(1), np.int64(-(2**53))], [0, 2**64], hash_ids(["a"])),
             *(np.zeros(0, np.int64), np.zeros((2, 1), np.int64)),
         ):
-            assert validated(one, validator) is None
-            assert kept(validator, np.int64, one) is None
+            assert validated(value, validator) is None
+            assert kept(validator, np.int64, value) is None
         for kind, shape in product(KINDS, [(0,), (2, 1), ()]):
-            for held in (kind, np.dtype(np.uint8)):
-                assert kept(validator, held, np.zeros(shape, kind)) is None
+            for dtype in (kind, np.dtype(np.uint8)):
+                assert kept(validator, dtype, np.zeros(shape, kind)) is None
 
 
 def test_several_validators_are_the_strongest_unless_one_is_of_ids() -> None:
@@ -139,19 +139,19 @@ def drawn(validator: Validator, n: int, rng: np.random.Generator) -> NDArray[Any
     kinds = same if validator is Validator.INTEGERS else [k for k in NUMBERS if k >= validator]
     among = [(column, kind) for kind in kinds for column in MOST[kind]]
     column, kind = among[rng.integers(len(among))]
-    found: NDArray[Any] | None = validated(rng.choice(column, n), kind)
-    assert found is not None
-    return found
+    array: NDArray[Any] | None = validated(rng.choice(column, n), kind)
+    assert array is not None
+    return array
 
 
 def test_the_bytes_of_what_a_validator_finds_are_kept() -> None:
     for validator, n in product(ALL, (1, 128, 129)):
         for column in MOST[validator]:
-            some = np.resize(column, n)
-            found = validated(some, validator)
-            assert found is not None
-            for one in (some, np.repeat(some, 2)[::2]):
-                assert kept(validator, found.dtype, one) == found.tobytes()
+            rows = np.resize(column, n)
+            array = validated(rows, validator)
+            assert array is not None
+            for form in (rows, np.repeat(rows, 2)[::2]):
+                assert kept(validator, array.dtype, form) == array.tobytes()
 
 
 def test_a_list_is_validated_as_the_array_of_its_numbers() -> None:
@@ -160,24 +160,24 @@ def test_a_list_is_validated_as_the_array_of_its_numbers() -> None:
             numbers = column.tolist()
             wide = column.astype(np.float64 if column.dtype.kind == "f" else np.int64)
             expected = validated(wide, validator)
-            for one in (numbers, tuple(numbers)):
-                found = validated(one, validator)
-                assert (found is None) == (expected is None)
-                if found is not None and expected is not None:
-                    assert found.dtype is expected.dtype
-                    assert found.tobytes() == expected.tobytes()
-                    assert kept(validator, found.dtype, one) == expected.tobytes()
+            for form in (numbers, tuple(numbers)):
+                array = validated(form, validator)
+                assert (array is None) == (expected is None)
+                if array is not None and expected is not None:
+                    assert array.dtype is expected.dtype
+                    assert array.tobytes() == expected.tobytes()
+                    assert kept(validator, array.dtype, form) == expected.tobytes()
 
 
 def test_a_column_of_another_type_than_is_pending_is_kept_only_as_float64_of_integers() -> None:
     for kind, validator in product(KINDS, ALL):
         for column in MOST[validator]:
-            found = validated(column, validator)
-            assert found is not None
-            wanted = found.tobytes() if found.dtype is kind else None
-            if kind is np.dtype(np.float64) and found.dtype.kind in "iu" and found.itemsize > 1:
-                wanted = found.astype(np.float64).tobytes()
-            assert kept(validator, kind, column) == wanted
+            array = validated(column, validator)
+            assert array is not None
+            expected = array.tobytes() if array.dtype is kind else None
+            if kind is np.dtype(np.float64) and array.dtype.kind in "iu" and array.itemsize > 1:
+                expected = array.astype(np.float64).tobytes()
+            assert kept(validator, kind, column) == expected
 
 
 @pytest.mark.parametrize("name", SURE)
@@ -188,22 +188,24 @@ def test_what_is_appended_is_bit_for_bit_what_the_check_makes(name: str) -> None
     taken = 0
     for i in range(80):
         names = required if i % 2 else list(metric._validators)
-        first, then = (
+        first, second = (
             {name: drawn(metric._validators[name], n, rng) for name in names} for n in (3, 9)
         )
         state = metric.empty()
-        for at in (slice(0, 1), slice(1, 3)):
-            state.update(**{name: column[at] for name, column in first.items()})
-        given: dict[str, Any] = {k: c.tolist() for k, c in then.items()} if i % 3 else {**then}
-        if state._buffer.append(*given.values()):
+        for section in (slice(0, 1), slice(1, 3)):
+            state.update(**{name: column[section] for name, column in first.items()})
+        arguments: dict[str, Any] = (
+            {k: c.tolist() for k, c in second.items()} if i % 3 else {**second}
+        )
+        if state._buffer.append(*arguments.values()):
             taken += 1
-            pending, checked = state._buffer.take_all(), metric.check(**given)
+            pending, checked = state._buffer.take_all(), metric.check(**arguments)
             assert (pending.n, pending.total) == (12, 12)
             assert pending.columns.keys() == checked.columns.keys()
             for name in checked.columns:
-                here, there = getattr(pending, name), getattr(checked, name)
-                assert here.dtype is there.dtype
-                assert here[3:].tobytes() == there.tobytes()
+                pending_column, checked_column = getattr(pending, name), getattr(checked, name)
+                assert pending_column.dtype is checked_column.dtype
+                assert pending_column[3:].tobytes() == checked_column.tobytes()
     assert taken > 4
 
 
@@ -266,8 +268,8 @@ def test_a_metric_without_settings_of_weights_takes_whole_weights() -> None:
 
         def compute(self) -> list[int]:
             self._flush()
-            found: list[int] = self.counts.dense().tolist()
-            return found
+            totals: list[int] = self.counts.dense().tolist()
+            return totals
 
     metric = Heavy()
     metric.update([1, 0, 1], weights=[2, 0, 3])

@@ -70,35 +70,37 @@ def test_bytes_of_a_former_schema_are_read_as_a_state_of_today(name: str) -> Non
     assert not without_later_parts(today)[1]
     assert agree(state, today) and not agree(state, FORMER[name](ROWS - 1))
     assert json.dumps(readable(state.compute())) == json.dumps(readable(today.compute()))
-    again = load(state.to_file_bytes())
-    assert again.to_file_bytes() == state.to_file_bytes()
+    copy = load(state.to_file_bytes())
+    assert copy.to_file_bytes() == state.to_file_bytes()
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("sealed")])
 def test_what_is_unknown_adds_up_as_rows_do(name: str) -> None:
     """The unknown parts of some rows and of others are those of all, however they are added."""
-    some = [*pieces(name, 8)]
-    bytes_ = [former_bytes(state) for state in some]
-    total = load(former_bytes(sum(some)))  # type: ignore[arg-type,call-overload]
-    each = [load(data) for data in bytes_]
-    assert sum(each) == sum(reversed(each)) == total
+    states = [*pieces(name, 8)]
+    bytes_ = [former_bytes(state) for state in states]
+    total = load(former_bytes(sum(states)))  # type: ignore[arg-type,call-overload]
+    state_list = [load(data) for data in bytes_]
+    assert sum(state_list) == sum(reversed(state_list)) == total
     assert merged(bytes_) == total
-    mixed = [load(former_bytes(state)) if i % 2 else state for i, state in enumerate(some)]
+    mixed = [load(former_bytes(state)) if i % 2 else state for i, state in enumerate(states)]
     assert sum(mixed) == sum(reversed(mixed))
     assert without_later_parts(sum(mixed))[1] and without_later_parts(mixed[1] + mixed[0])[1]
-    assert load(former_bytes(some[0].empty())) == some[0].empty(), "of no rows nothing is unknown"
+    assert load(former_bytes(states[0].empty())) == states[0].empty(), (
+        "of no rows nothing is unknown"
+    )
 
 
 def test_many_states_of_one_former_layout_are_read_side_by_side() -> None:
-    some = []
+    encodings = []
     for i in range(20):
         state = Regression()
         state.update([i % 3 + 1.0], [0.5])
-        some.append(former_bytes(state))
+        encodings.append(former_bytes(state))
     singly = Regression()
-    for data in some:
+    for data in encodings:
         singly.merge(Regression.from_bytes(data))
-    assert merged(some) == singly
+    assert merged(encodings) == singly
     assert singly.cubes.infinities.tolist() == [[20, 20]]
 
 
@@ -137,14 +139,14 @@ def test_a_state_whose_rows_are_partly_unknown_has_no_number_of_skewness() -> No
 
 def test_bytes_that_no_version_wrote_are_refused() -> None:
     today = FORMER["panel-per-key"](ROWS)
-    alone = FORMER["regression-alone"](ROWS)
-    for state in (today, alone, FORMER["sealed-regression"](ROWS)):
+    regression = FORMER["regression-alone"](ROWS)
+    for state in (today, regression, FORMER["sealed-regression"](ROWS)):
         state._encode(current := Writer())
         state._encode(former := Writer(left_out=[]))
         head, old_head = state._head(), former_head(state)
-        for said, body in ((old_head, current), (head, former)):
+        for claimed_head, body in ((old_head, current), (head, former)):
             with pytest.raises(StateError):
-                load(frame(STATE_MAGIC, said, *body.chunks))
+                load(frame(STATE_MAGIC, claimed_head, *body.chunks))
         whole = former.bytes_()
         for body_ in (whole[:-1], whole + b"\0", b""):
             with pytest.raises(StateError):
@@ -159,10 +161,10 @@ def test_one_head_has_one_schema_of_each_metric() -> None:
     assert decode_head(former).lacking == {Regression: ["cubes"]}
     assert decode_head(former).empty._head() == head
     assert not decode_head(head).lacking
-    both = Panel({"a": Regression(), "b": Regression()})._head()
-    former = both.replace(b"regression/3", b"regression/2")
+    pair_head = Panel({"a": Regression(), "b": Regression()})._head()
+    former = pair_head.replace(b"regression/3", b"regression/2")
     assert decode_head(former).lacking
-    for mixed in (both.replace(b"/3", b"/2", 1), former.replace(b"n/2", b"n/3", 1)):
+    for mixed in (pair_head.replace(b"/3", b"/2", 1), former.replace(b"n/2", b"n/3", 1)):
         with pytest.raises(StateError, match="canonical form"):
             decode_head(mixed)
     with pytest.raises(StateError, match=re.escape("a known schema (regression/2, regression/3)")):

@@ -285,10 +285,10 @@ MESSAGES: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
 
 
 def test_what_is_wrong_is_told_with_what_to_do() -> None:
-    for call, given, said in MESSAGES:
+    for call, arguments, message in MESSAGES:
         with pytest.raises(StreamMetricsError) as error:
-            call(*given)
-        assert str(error.value) == said
+            call(*arguments)
+        assert str(error.value) == message
 
 
 def test_ids_that_became_floats_are_told_why_they_did() -> None:
@@ -322,9 +322,9 @@ def test_a_path_or_bytes_in_place_of_a_state_are_told_to_be_read_first(tmp_path:
     before = state.digest()
     wrong: list[Any] = [path, str(path), state.to_bytes(), state.to_file_bytes()]
     wrong += [bytearray(state.to_bytes()), [path], [state, state.to_bytes()]]
-    for given in wrong:
+    for value in wrong:
         with pytest.raises(SettingsError) as error:
-            state.merge(given)
+            state.merge(value)
         assert error.value.hint == "load it first with streammetrics.load(...)"
     for reader in (Ratio.from_bytes, Ratio.from_file_bytes):
         with pytest.raises(StateError, match=r"load\(path\)"):
@@ -348,8 +348,8 @@ def test_times_that_are_no_milliseconds_are_told_by_their_size() -> None:
             ) as caught:
                 call()
             assert caught.value.rows.tolist() == [1]
-    for other in (799_999_999, 2_600_000_000, -NOW_S, 0, 2**62, NOW_S * 1000):
-        Windows(Ratio(), size_s=60).update([other], numerators=[1])
+    for moment in (799_999_999, 2_600_000_000, -NOW_S, 0, 2**62, NOW_S * 1000):
+        Windows(Ratio(), size_s=60).update([moment], numerators=[1])
 
 
 def test_milliseconds_in_place_of_seconds_are_told_too() -> None:
@@ -409,21 +409,21 @@ def test_an_integer_is_the_id_of_its_digits_where_ids_are_strings() -> None:
 def test_edges_may_be_an_array() -> None:
     plain = HistogramAUC(grid="edges", edges=(0.0, 0.25, 0.5, 0.75, 1.0))
     for edges in (np.linspace(0, 1, 5), [0, 0.25, 0.5, 0.75, 1], np.arange(5, dtype="f4") / 4):
-        made = HistogramAUC(grid="edges", edges=edges)  # type: ignore[arg-type]
-        assert made.to_bytes() == plain.to_bytes()
+        metric = HistogramAUC(grid="edges", edges=edges)  # type: ignore[arg-type]
+        assert metric.to_bytes() == plain.to_bytes()
 
 
 def test_any_label_may_be_the_positive_one() -> None:
     scores = [0.1, 0.4, 0.35, 0.8]
     kinds: list[Callable[..., Any]] = [HistogramAUC, ExactAUC, partial(SlidingAUC, 9)]
     for kind in kinds:
-        plain, named, turned = kind(), kind(positive="click"), kind(positive=0)
+        plain, clicks, turned = kind(), kind(positive="click"), kind(positive=0)
         plain.update([0, 0, 1, 1], scores)
-        named.update(["no", "no", "click", "click"], scores)
+        clicks.update(["no", "no", "click", "click"], scores)
         turned.update(np.array([1, 1, 0, 0], np.uint8), np.array(scores, np.float32))
-        for metric in (plain, named, turned):
-            found = metric.compute()
-            assert (float(found.auc), found.positives) == (0.75, 2)
+        for metric in (plain, clicks, turned):
+            result = metric.compute()
+            assert (float(result.auc), result.positives) == (0.75, 2)
 
 
 def test_one_row_with_the_named_label_may_stand_alone() -> None:
@@ -433,6 +433,6 @@ def test_one_row_with_the_named_label_may_stand_alone() -> None:
     sliding.update(["none"], [0.95])
     assert (sliding.compute().auc, sliding.compute().positives) == (0.5, 1)
     assert repr(sliding) == "SlidingAUC(rows=4, positive='click')"
-    other = SlidingAUC(4, positive=0)
-    other.update(0, 0.9)
-    assert other.compute().positives == 1
+    inverse = SlidingAUC(4, positive=0)
+    inverse.update(0, 0.9)
+    assert inverse.compute().positives == 1

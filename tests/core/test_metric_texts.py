@@ -39,8 +39,8 @@ def documented() -> list[Callable[..., object]]:
 def test_the_docstring_of_update_says_what_each_argument_is(update: Callable[..., object]) -> None:
     lines = inspect.getdoc(update) or ""
     for name, parameter in list(inspect.signature(update).parameters.items())[1:]:
-        said = re.search(rf"\b{name}: (.*)", lines)
-        assert said and said[1], name
+        match = re.search(rf"\b{name}: (.*)", lines)
+        assert match and match[1], name
         is_data = parameter.kind != parameter.VAR_KEYWORD
         assert not is_data or re.search(rf"\b{name}: [^:]*(\[|lists|like|subtopics)", lines), name
 
@@ -110,9 +110,9 @@ def test_a_metric_prints_the_rows_that_it_has_counted() -> None:
     hourly.update([0, 1], numerators=[1, 0])
     assert repr(by_key) == "PerKey(metric=Ratio()): 2 keys"
     assert repr(hourly) == "Windows(metric=Ratio(), size_s=3600): 1 window"
-    both = Panel({"ctr": Ratio(), "base": Ratio()})
-    both.update(numerators=[1, 0])
-    assert repr(both) == "Panel(metrics={'base': Ratio(), 'ctr': Ratio()}): 2 rows"
+    panel = Panel({"ctr": Ratio(), "base": Ratio()})
+    panel.update(numerators=[1, 0])
+    assert repr(panel) == "Panel(metrics={'base': Ratio(), 'ctr': Ratio()}): 2 rows"
 
 
 def test_printing_a_metric_changes_nothing_and_never_fails() -> None:

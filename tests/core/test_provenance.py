@@ -17,10 +17,10 @@ from tests.toys import Tally
 
 
 def seen(*ranges: tuple[str, int, int] | tuple[str, int, int, str]) -> Provenance:
-    made = Provenance()
+    result = Provenance()
     for row in ranges:
-        made.add(*row)
-    return made
+        result.add(*row)
+    return result
 
 
 def fed(cells: list[int], *ranges: tuple[str, int, int]) -> Tally:
@@ -33,38 +33,38 @@ def fed(cells: list[int], *ranges: tuple[str, int, int]) -> Tally:
 
 def test_random_ranges_agree_with_a_set_of_rows() -> None:
     for seed in range(5):
-        random, made, rows = Random(seed), Provenance(), set()
+        random, ranges, rows = Random(seed), Provenance(), set()
         for _ in range(30):
             start = random.randrange(40)
             end = start + random.randrange(5)
             new = set(range(start, end))
-            before = list(made)
+            before = list(ranges)
             if new & rows:
                 with pytest.raises(OverlapError):
-                    made.add("a", start, end)
-                assert list(made) == before
+                    ranges.add("a", start, end)
+                assert list(ranges) == before
             else:
-                made.add("a", start, end)
+                ranges.add("a", start, end)
                 rows |= new
-            assert {i for _, _, s, e in made for i in range(s, e)} == rows
-            assert all(a[3] < b[2] for a, b in pairwise(made))
+            assert {i for _, _, s, e in ranges for i in range(s, e)} == rows
+            assert all(a[3] < b[2] for a, b in pairwise(ranges))
 
 
 def test_any_overlap_of_two_ranges_is_refused_and_nothing_else_is() -> None:
     for a, b, c, d in product(range(5), repeat=4):
         if a <= b and c <= d:
-            made = seen(("s", a, b))
+            ranges = seen(("s", a, b))
             if set(range(a, b)) & set(range(c, d)):
                 with pytest.raises(OverlapError):
-                    made.add("s", c, d)
+                    ranges.add("s", c, d)
             else:
-                made.add("s", c, d)
+                ranges.add("s", c, d)
 
 
 def test_different_pieces_of_one_range_unite_and_the_same_piece_refuses() -> None:
-    made = seen(("clicks/0", 0, 10, "window 1"), ("clicks/0", 0, 10, "window 2"))
+    ranges = seen(("clicks/0", 0, 10, "window 1"), ("clicks/0", 0, 10, "window 2"))
     with pytest.raises(OverlapError) as caught:
-        made.add("clicks/0", 9, 12, "window 2")
+        ranges.add("clicks/0", 9, 12, "window 2")
     assert caught.value.where == "clicks/0, window 2"
     assert caught.value.got == "[9, 10) twice"
 
@@ -75,20 +75,20 @@ def test_ranges_that_are_none_are_refused() -> None:
         *((None, 0, 2), (b"a", 0, 2), ("a", 0, 2, 7)),
     ]
     for row in rows:
-        made = Provenance()
+        ranges = Provenance()
         with pytest.raises(InputError) as caught:
-            made.add(*row)
+            ranges.add(*row)
         assert str(row[2]) in caught.value.got
         assert "offsets" in caught.value.expected or "start" in caught.value.expected
-        assert not made
+        assert not ranges
 
 
 def test_json_leads_back_to_the_same_ranges() -> None:
-    made = seen(("b", 1, 2), ("a", 5, 2**70), ("a", 1, 2, "ü\ud800"), ("a", np.int64(1), 2))
-    assert made.to_json() == (
+    ranges = seen(("b", 1, 2), ("a", 5, 2**70), ("a", 1, 2, "ü\ud800"), ("a", np.int64(1), 2))
+    assert ranges.to_json() == (
         b'[["a","",1,2],["a","",5,1180591620717411303424],["a","\\u00fc\\ud800",1,2],["b","",1,2]]'
     )
-    assert Provenance.from_json(made.to_json()) == made
+    assert Provenance.from_json(ranges.to_json()) == ranges
     assert len(list(seen(("a", 0, 1, "bc"), ("ab", 0, 1, "c")))) == 2  # names are not run together
     assert repr(seen(("a", 0, 2), ("b", 1, 3, "w"))) == "Provenance(a: [0, 2), b w: [1, 3))"
 
@@ -130,17 +130,17 @@ def test_megabytes_of_ranges_fit_into_a_state_file() -> None:
 
 def test_the_same_rows_by_two_routes_are_refused_and_change_nothing() -> None:
     a, b = fed([1, 2], ("s", 0, 2)), fed([2, 3], ("t", 0, 9), ("s", 1, 3))
-    first, again = fed([2], ("s", 2, 3)), fed([3], ("s", 0, 1))
-    before, known = a.digest(), list(a.provenance)
+    first, second = fed([2], ("s", 2, 3)), fed([3], ("s", 0, 1))
+    before, old_ranges = a.digest(), list(a.provenance)
     for refused in (
         lambda: a.merge(b),
         lambda: a + b,
         lambda: a.merge(iter([first, fed([3], ("s", 3, 4)), fed([3], ("s", 3, 4))])),
-        lambda: a.merge([first, again]),
+        lambda: a.merge([first, second]),
     ):
         with pytest.raises(OverlapError):
             refused()
-    assert (a.digest(), list(a.provenance)) == (before, known)
+    assert (a.digest(), list(a.provenance)) == (before, old_ranges)
 
 
 def test_a_merge_looks_at_the_pieces_that_it_adds_and_at_no_others(
@@ -152,21 +152,21 @@ def test_a_merge_looks_at_the_pieces_that_it_adds_and_at_no_others(
     looked: list[object] = []
     unite = provenance._unite
     monkeypatch.setattr(provenance, "_unite", lambda *a: looked.append(a) or unite(*a))
-    more = Tally()
-    more.provenance.add("s", 2, 3, piece="0")
+    addend = Tally()
+    addend.provenance.add("s", 2, 3, piece="0")
     looked.clear()
-    total.merge(more)
+    total.merge(addend)
     assert len(looked) == 1
     assert next(iter(total.provenance)) == ("s", "0", 0, 3)
 
 
 def test_what_is_wholly_counted_is_covered() -> None:
-    made = seen(("a", 0, 5), ("a", 7, 9), ("b", 0, 3, "p"))
+    ranges = seen(("a", 0, 5), ("a", 7, 9), ("b", 0, 3, "p"))
     for inside in ((), (("a", 0, 5),), (("a", 1, 2), ("a", 8, 9), ("b", 0, 3, "p"))):
-        assert made.covers(seen(*inside))
+        assert ranges.covers(seen(*inside))
     for outside in (("a", 4, 6), ("a", 5, 7), ("b", 0, 3), ("c", 0, 1), ("a", 0, 9)):
-        assert not made.covers(seen(outside))
-    assert not Provenance().covers(made) and Provenance().covers(Provenance())
+        assert not ranges.covers(seen(outside))
+    assert not Provenance().covers(ranges) and Provenance().covers(Provenance())
 
 
 def test_copies_have_their_own_and_empty_states_have_none() -> None:

@@ -70,8 +70,8 @@ def head_of(value: Setting) -> bytes:
 @given(settings)
 def test_settings_lead_to_bytes_and_back(value: Any) -> None:
     head = head_of(value)
-    made = decode_head(head).empty
-    assert made.settings()["value"] == value
+    metric = decode_head(head).empty
+    assert metric.settings()["value"] == value
     assert head.isascii()
     assert json.loads(head)[0] == "toy-settled/1"
 
@@ -112,17 +112,17 @@ def test_metrics_nest_as_deep_as_bytes_can_hold_and_no_deeper() -> None:
 
 def test_a_mapping_that_was_given_cannot_be_changed_afterwards() -> None:
     inner = {"x": 1}
-    given = {"a": inner, "b": (inner,)}
-    made = Settled(given)
-    before = made.to_bytes()
-    given["c"] = inner["y"] = 2  # type: ignore[assignment]
-    kept = made.settings()["value"]
-    assert isinstance(kept, Mapping)
-    assert kept == {"a": {"x": 1}, "b": ({"x": 1},)}
+    mapping = {"a": inner, "b": (inner,)}
+    metric = Settled(mapping)
+    before = metric.to_bytes()
+    mapping["c"] = inner["y"] = 2  # type: ignore[assignment]
+    setting = metric.settings()["value"]
+    assert isinstance(setting, Mapping)
+    assert setting == {"a": {"x": 1}, "b": ({"x": 1},)}
     with pytest.raises(TypeError):
-        kept["d"] = 1  # type: ignore[index]
-    assert repr(made) == "Settled(value={'a': {'x': 1}, 'b': ({'x': 1},)})"
-    assert Settled.from_bytes(before) == made
+        setting["d"] = 1  # type: ignore[index]
+    assert repr(metric) == "Settled(value={'a': {'x': 1}, 'b': ({'x': 1},)})"
+    assert Settled.from_bytes(before) == metric
 
 
 def test_the_first_difference_is_named_as_deep_as_it_lies() -> None:
@@ -139,8 +139,8 @@ def test_the_first_difference_is_named_as_deep_as_it_lies() -> None:
         (Settled((1, 2)), Settled((1, 3)), ("value", "(1, 2)", "(1, 3)")),
         (Settled(1), Settled(1.0), ("value", "1", "1.0")),
     ]
-    for one, other, where in pairs:
-        assert difference(one, other) == where
+    for first, second, where in pairs:
+        assert difference(first, second) == where
 
 
 PER_KEY = '["per-key/1",{"max_keys":5,"metric":{"$metric":'
@@ -220,8 +220,8 @@ def counted() -> IntraListSimilarity:
 
 
 def test_its_hash_is_that_of_the_readme() -> None:
-    said = b"streammetrics float64 [3, 2]\n" + VECTORS.astype("<f8").tobytes()
-    assert TABLE.digest == "sha256:" + hashlib.sha256(said).hexdigest()
+    preimage = b"streammetrics float64 [3, 2]\n" + VECTORS.astype("<f8").tobytes()
+    assert TABLE.digest == "sha256:" + hashlib.sha256(preimage).hexdigest()
     assert Content.of(-0.0 * np.ones((1, 1))).digest == Content.of(np.zeros((1, 1))).digest
 
 
@@ -233,8 +233,8 @@ def test_it_is_its_numbers_in_their_shape_and_nobody_changes_them() -> None:
         values[0, 0] = 2
     same = Content(TABLE.shape, TABLE.digest)
     assert same == TABLE and hash(same) == hash(TABLE) and repr(same) == repr(TABLE)
-    others = (VECTORS.T, VECTORS.reshape(2, 3), VECTORS + 1)
-    assert all(Content.of(other) != TABLE for other in others)
+    tables = (VECTORS.T, VECTORS.reshape(2, 3), VECTORS + 1)
+    assert all(Content.of(table) != TABLE for table in tables)
     assert TABLE.digest != TABLE
 
 
@@ -299,9 +299,9 @@ def test_a_state_without_the_numbers_stays_without() -> None:
 def test_a_pickle_whose_numbers_were_changed_is_refused() -> None:
     make, (shape, digest, numbers) = TABLE.__reduce__()  # type: ignore[misc]
     assert make(shape, digest, numbers) == TABLE
-    for other in (numbers[:-1], numbers + b"\0", b"\1" + numbers[1:], b""):
+    for payload in (numbers[:-1], numbers + b"\0", b"\1" + numbers[1:], b""):
         with pytest.raises(StateError, match="does not match its hash"):
-            make(shape, digest, other)
+            make(shape, digest, payload)
 
 
 def test_every_setting_is_found_however_deep() -> None:
@@ -342,8 +342,8 @@ def test_a_head_with_another_content_is_refused() -> None:
 
 def test_a_state_with_a_similarity_that_is_not_registered_here_is_read() -> None:
     head = OF_SIMILARITY % json.dumps(OF_TABLE, separators=(",", ":"))
-    made = decode_head(head.replace("cosine", "unheard-of").encode()).empty
-    assert made.settings()["similarity"] == "unheard-of"
+    metric = decode_head(head.replace("cosine", "unheard-of").encode()).empty
+    assert metric.settings()["similarity"] == "unheard-of"
 
 
 def test_heads_of_the_metrics_of_many_experiments_are_read_once_each() -> None:

@@ -7,12 +7,12 @@ from streammetrics.core.settings_property import settings_property
 
 
 def test_states_made_from_one_another_share_it_and_others_do_not() -> None:
-    metric, other = UserGroups(Ratio()), UserGroups(Ratio())
+    metric, stranger = UserGroups(Ratio()), UserGroups(Ratio())
     first = metric.empty()
     shared = first._forms
     for state in (metric.empty(), first.copy(), first + first, first.empty(), metric.copy()):
         assert state._forms is shared
-    assert other._forms is not shared and other.empty()._forms is not shared
+    assert stranger._forms is not shared and stranger.empty()._forms is not shared
 
 
 def test_metrics_that_follow_from_others_are_made_once_for_their_states() -> None:

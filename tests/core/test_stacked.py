@@ -54,14 +54,14 @@ def panel() -> Panel:
 
 
 def widths(states: Sequence[bytes]) -> list[int]:
-    found = []
+    width_list = []
 
     def add(total: Accumulator | None, state: Accumulator) -> Accumulator:
-        found.append(state._width)
+        width_list.append(state._width)
         return state if total is None else total + state
 
     summed(states, load, add)
-    return found
+    return width_list
 
 
 def one_by_one(states: Sequence[bytes]) -> Accumulator:
@@ -81,8 +81,8 @@ def test_tables_of_any_width_have_the_sum_that_they_have_one_by_one() -> None:
         empty, states = HistogramAUC(grid="equal", resolution=6), []
         for _ in range(20):
             counts = RANDOM.multinomial(rows, np.full(128, 1 / 128))
-            made = empty.from_counts(np.repeat([0, 1], 64), [*range(64)] * 2, counts)
-            states.append(made.to_bytes())
+            state = empty.from_counts(np.repeat([0, 1], 64), [*range(64)] * 2, counts)
+            states.append(state.to_bytes())
         assert max(widths(states)) > 4
         total = merged(states)
         assert total == one_by_one(states)
@@ -107,16 +107,20 @@ def test_a_state_with_a_byte_altered_is_taken_among_others_if_it_is_alone() -> N
         good = make().to_bytes()
         head, body = unframe(STATE_MAGIC, good)
         refused, end = 0, len(body)
-        for at in range(end) if end < 80 else [*range(12), *range(end - 24, end)]:
-            for new in {0, 2, 0x80} - {body[at]}:
-                bad = frame(STATE_MAGIC, head, body[:at].tobytes() + bytes((new,)) + body[at + 1 :])
+        for position in range(end) if end < 80 else [*range(12), *range(end - 24, end)]:
+            for new in {0, 2, 0x80} - {body[position]}:
+                bad = frame(
+                    STATE_MAGIC,
+                    head,
+                    body[:position].tobytes() + bytes((new,)) + body[position + 1 :],
+                )
                 states = [good, good, bad, good, good, good]
                 try:
                     load(bad)
                 except StateError as error:
-                    with pytest.raises(StateError) as found:
+                    with pytest.raises(StateError) as refusal:
                         merged(states)
-                    assert str(found.value) == str(error)
+                    assert str(refusal.value) == str(error)
                     with pytest.raises(StateError):  # and if all are so
                         merged([good, *[bad] * 5])
                     refused += 1
@@ -212,15 +216,15 @@ def once_each(states: Sequence[bytes], replay: str = "refuse") -> Accumulator:
     return total
 
 
-def told(states: Sequence[bytes], replay: str = "refuse") -> str:
+def error_text(states: Sequence[bytes], replay: str = "refuse") -> str:
     """What is raised for them, which must be what is raised one by one."""
-    with pytest.raises(StreamMetricsError) as alone:
+    with pytest.raises(StreamMetricsError) as single_error:
         once_each(states, replay)
     with pytest.raises(StreamMetricsError) as together:
         merged(states, replay=replay)
-    assert type(together.value) is type(alone.value)
-    assert str(together.value) == str(alone.value)
-    return f"{alone.type.__name__} {alone.value}"
+    assert type(together.value) is type(single_error.value)
+    assert str(together.value) == str(single_error.value)
+    return f"{single_error.type.__name__} {single_error.value}"
 
 
 def test_envelopes_that_are_laid_out_alike_come_as_one_beside_bare_states() -> None:
@@ -235,18 +239,18 @@ def test_envelopes_that_are_laid_out_alike_come_as_one_beside_bare_states() -> N
 
 def test_a_replay_that_is_damaged_or_has_other_settings_is_refused_though_it_is_left_out() -> None:
     states = in_order(6)
-    said = unframe(FILE_MAGIC, states[3])[0]
-    assert "StateError" in told([*states, frame(FILE_MAGIC, said, WRONG)], "skip")
-    other = Ratio()
-    other.provenance.add("clicks/0", 30, 40)
-    assert "SettingsError" in told([*states, other.to_file_bytes()], "skip")
+    head = unframe(FILE_MAGIC, states[3])[0]
+    assert "StateError" in error_text([*states, frame(FILE_MAGIC, head, WRONG)], "skip")
+    ratio_state = Ratio()
+    ratio_state.provenance.add("clicks/0", 30, 40)
+    assert "SettingsError" in error_text([*states, ratio_state.to_file_bytes()], "skip")
     with pytest.raises(SettingsError):
-        merged([*states, other.to_file_bytes()])
+        merged([*states, ratio_state.to_file_bytes()])
 
 
 def damaged_envelopes() -> list[bytes]:
     good = noted(("clicks/0", 30, 40))
-    said, inner = unframe(FILE_MAGIC, good)
+    head, inner = unframe(FILE_MAGIC, good)
     state = bytes(inner)
     longer = good[:-4] + b"\0"
     crc = state[:-1] + bytes((state[-1] ^ 1,))
@@ -259,11 +263,11 @@ def damaged_envelopes() -> list[bytes]:
         b"SMFJ" + good[4:],
         good[:5] + b"\xff\xff\xff\xff" + good[9:],
         longer + zlib.crc32(longer).to_bytes(4, "little"),
-        frame(FILE_MAGIC, said, WRONG),
-        frame(FILE_MAGIC, said, crc),
-        frame(FILE_MAGIC, said, b""),
-        frame(FILE_MAGIC, said, good),
-        frame(FILE_MAGIC, said, state + b"\0"),
+        frame(FILE_MAGIC, head, WRONG),
+        frame(FILE_MAGIC, head, crc),
+        frame(FILE_MAGIC, head, b""),
+        frame(FILE_MAGIC, head, good),
+        frame(FILE_MAGIC, head, state + b"\0"),
         frame(FILE_MAGIC, b"", state),
         frame(FILE_MAGIC, b"{", state),
         frame(FILE_MAGIC, b"{", WRONG),
@@ -278,32 +282,32 @@ def damaged_envelopes() -> list[bytes]:
 
 
 def test_a_damaged_envelope_among_others_says_what_it_says_alone() -> None:
-    for which, bad in enumerate(damaged_envelopes()):
-        with pytest.raises(StateError) as alone:
+    for number, bad in enumerate(damaged_envelopes()):
+        with pytest.raises(StateError) as single_error:
             load(bad)
         for states in (
             [*in_order(3), bad, *in_order(3, start=4)],
             [*in_order(3), bad],
             [*in_order(1), *[bad] * 6],
         ):
-            assert told(states) == f"StateError {alone.value}", which
+            assert error_text(states) == f"StateError {single_error.value}", number
 
 
 def random_envelopes(random: Random) -> list[bytes]:
-    states, at = [], 0
+    states, start = [], 0
     for _ in range(random.randrange(1, 25)):
         kind = random.random()
-        end = at + random.randrange(1, 6)
-        again = max(0, at - random.randrange(12))
+        end = start + random.randrange(1, 6)
+        replay_start = max(0, start - random.randrange(12))
         if kind < 0.12:
-            states.append(noted(("a", again, again + 2, random.choice(["", "b"]))))
+            states.append(noted(("a", replay_start, replay_start + 2, random.choice(["", "b"]))))
         elif kind < 0.2:
             states.append(random.choice([GOOD.to_bytes(), GOOD.to_file_bytes()]))
         elif kind < 0.23:
             states.append(random.choice([ratio().to_file_bytes(), WRONG]))
         else:
-            states.append(noted(("a", at, end, "b" * (kind < 0.5))))
-            at = end
+            states.append(noted(("a", start, end, "b" * (kind < 0.5))))
+            start = end
     return states
 
 
@@ -318,7 +322,7 @@ def test_random_envelopes_are_summed_and_refused_as_one_by_one(
             try:
                 total = once_each(states, replay)
             except StreamMetricsError:
-                told(states, replay)
+                error_text(states, replay)
             else:
                 assert merged(states, replay=replay).to_file_bytes() == total.to_file_bytes()
 
@@ -331,7 +335,7 @@ def test_sealed_states_are_merged_with_their_proofs() -> None:
     states = [sealed(bucket) for bucket in range(8)]
     assert widths(states) == [1] * 8
     assert merged(states).to_file_bytes() == once_each(states).to_file_bytes()
-    assert told([*states[:6], sealed(6, "crc32")]).startswith("OverlapError Sealed.merge")
-    assert told([*states[:6], load(states[7]).to_bytes()]).startswith("StateError Sealed")
+    assert error_text([*states[:6], sealed(6, "crc32")]).startswith("OverlapError Sealed.merge")
+    assert error_text([*states[:6], load(states[7]).to_bytes()]).startswith("StateError Sealed")
     with pytest.raises(OverlapError):
         merged([*states, states[3]])

@@ -38,9 +38,9 @@ def weighted(
 
 
 def units(weights: Any, unit: Fraction = ONE) -> list[int]:
-    found = units_of(weights, len(weights), unit)
-    assert found is not None and found.dtype == np.int64
-    return found.tolist()
+    unit_counts = units_of(weights, len(weights), unit)
+    assert unit_counts is not None and unit_counts.dtype == np.int64
+    return unit_counts.tolist()
 
 
 def by_fractions(weight: np.floating, unit: Fraction) -> int | None:
@@ -52,7 +52,7 @@ def by_fractions(weight: np.floating, unit: Fraction) -> int | None:
 
 
 def test_a_float_counts_iff_it_is_within_half_an_ulp_of_a_multiple() -> None:
-    random, seen = Random(5), {True: 0, False: 0}
+    random, tallies = Random(5), {True: 0, False: 0}
     for _ in range(1200):
         kind = random.choice([np.float32, np.float64])
         top = random.choice([1, 1, 3, 7, random.randint(1, 10 ** random.randint(1, 17))])
@@ -62,7 +62,7 @@ def test_a_float_counts_iff_it_is_within_half_an_ulp_of_a_multiple() -> None:
         for _ in range(random.choice([0, 0, 1, 2])):
             weight = np.nextafter(weight, kind(random.choice([0, np.inf])))
         expected = by_fractions(weight, unit)
-        seen[expected is not None] += 1
+        tallies[expected is not None] += 1
         if expected is None:
             with pytest.raises(InputError):
                 units(np.array([weight]), unit)
@@ -70,7 +70,7 @@ def test_a_float_counts_iff_it_is_within_half_an_ulp_of_a_multiple() -> None:
             assert units(np.array([weight]), unit) == [expected], (weight, unit)
             # Beside others, and beside one that is not the float nearest to its multiple.
             assert units(np.array([weight, 0, weight], kind), unit) == [expected, 0, expected]
-    assert min(seen.values()) > 200
+    assert min(tallies.values()) > 200
 
 
 def test_a_float32_below_the_middle_is_no_multiple_that_is_just_above_it() -> None:
@@ -140,8 +140,8 @@ def test_the_hint_for_weights_that_do_not_fit_has_settings_that_they_fit(
     else:
         exact = float(sum(map(float, weights)))
         assert float(metric.compute().weight) == pytest.approx(exact, rel=5e-7)
-    again = metric.empty()  # the unit in use before still fits
-    again.update([1], [0.5], weights=[unit])
+    state = metric.empty()  # the unit in use before still fits
+    state.update([1], [0.5], weights=[unit])
 
 
 def test_what_is_refused_says_where_and_what_to_do() -> None:
@@ -173,26 +173,26 @@ def test_what_is_refused_says_where_and_what_to_do() -> None:
 
 def test_without_weights_each_row_weighs_one() -> None:
     assert units_of(None, 3, ONE) is None
-    found = units_of(None, 3, TENTH)
-    assert found is not None and found.tolist() == [10, 10, 10]
+    unit_counts = units_of(None, 3, TENTH)
+    assert unit_counts is not None and unit_counts.tolist() == [10, 10, 10]
     with pytest.raises(InputError, match="divides 1"):
         units_of(None, 3, Fraction(2, 3))
 
 
 def test_units_have_one_form_and_others_are_refused() -> None:
-    for given, unit in (
+    for setting, unit in (
         *((1, ONE), (3, Fraction(3)), (TENTH, TENTH), ("1/10", TENTH), ("0.1", TENTH)),
         *(("5", Fraction(5)), ("2/2", ONE)),
     ):
-        found = unit_of(given, "M.weight_unit")
-        assert type(found) is Fraction and found == unit
-        assert (found is ONE) == (unit == 1)
-    for given in (
+        fraction = unit_of(setting, "M.weight_unit")
+        assert type(fraction) is Fraction and fraction == unit
+        assert (fraction is ONE) == (unit == 1)
+    for setting in (
         *(0, -1, "0", "-1/2", "1/0", "1/00", "1e5", "", "a", True, None, (1, 2), 10**19),
         "1/" + 19 * "9",
     ):
         with pytest.raises(SettingsError, match=r"M\.weight_unit: expected a positive Fraction"):
-            unit_of(given, "M.weight_unit")
+            unit_of(setting, "M.weight_unit")
     with pytest.raises(
         SettingsError, match=r'got 0.1 \(float\); floats are inexact: pass weight_unit="1/10"$'
     ):
@@ -202,10 +202,10 @@ def test_units_have_one_form_and_others_are_refused() -> None:
 def test_rows_of_weight_zero_leave_with_their_slots() -> None:
     batch = weighted(np.array([5, 6, 7]), [0, 2.5, 1], Fraction(1, 2))
     assert (batch.n, batch.total) == (3, 7)
-    kept, slots = weighed_rows(batch, np.array([3, 4, 5]))
-    assert kept.quanta is not None and slots is not None
-    assert (kept.n, kept.quanta.tolist(), slots.tolist()) == (2, [5, 2], [4, 5])
-    assert kept.labels.tolist() == [6, 7]
+    positive_rows, slots = weighed_rows(batch, np.array([3, 4, 5]))
+    assert positive_rows.quanta is not None and slots is not None
+    assert (positive_rows.n, positive_rows.quanta.tolist(), slots.tolist()) == (2, [5, 2], [4, 5])
+    assert positive_rows.labels.tolist() == [6, 7]
     plain = weighted(np.array([5, 6, 7]), None)
     assert (plain.quanta, plain.total) == (None, 3)
 
@@ -218,21 +218,21 @@ def test_excess_is_what_units_have_over_rows() -> None:
 
 
 def test_a_rounded_weight_is_off_by_half_a_unit_at_most_and_said_to_be_rounded() -> None:
-    random, seen = Random(6), {True: 0, False: 0}
+    random, tallies = Random(6), {True: 0, False: 0}
     for _ in range(500):
         top, bottom = (random.choice([1, 2, 3, 7, 10 ** random.randint(0, 8)]) for _ in range(2))
         unit = Fraction(top, bottom)
-        some = [random.random() * 10 ** random.randint(-3, 9) for _ in range(3)]
+        amounts = [random.random() * 10 ** random.randint(-3, 9) for _ in range(3)]
         halves = [float(unit) * random.randint(0, 99) / 2 for _ in range(3)]
-        weights = np.array(some + halves, random.choice([np.float32, np.float64]))
-        found, off = rounded_units(weights, 6, unit)
-        for weight, n, rounded_ in zip(weights, found.tolist(), off.tolist(), strict=True):
+        weights = np.array(amounts + halves, random.choice([np.float32, np.float64]))
+        unit_counts, off = rounded_units(weights, 6, unit)
+        for weight, n, rounded_ in zip(weights, unit_counts.tolist(), off.tolist(), strict=True):
             miss = abs(Fraction(float(weight)) - n * unit)
             ulp = Fraction(float(np.spacing(weight)))
             assert miss <= (unit + ulp) / 2
             assert rounded_ == (miss > ulp / 2)
-            seen[rounded_] += 1
-    assert min(seen.values()) > 300
+            tallies[rounded_] += 1
+    assert min(tallies.values()) > 300
 
 
 def test_weights_go_to_the_nearest_unit_and_halves_to_the_even_one() -> None:
@@ -248,8 +248,8 @@ def test_weights_go_to_the_nearest_unit_and_halves_to_the_even_one() -> None:
         (None, TENTH, [10, 10], [0, 0]),
     ]
     for weights, unit, expected, off in table:
-        found = rounded_units(weights, len(expected), unit)
-        assert (found[0].tolist(), found[1].tolist()) == (expected, [bool(x) for x in off])
+        result = rounded_units(weights, len(expected), unit)
+        assert (result[0].tolist(), result[1].tolist()) == (expected, [bool(x) for x in off])
 
 
 def test_rounding_still_refuses_what_is_no_weight() -> None:
@@ -262,11 +262,19 @@ def test_rounded_rows_are_found_again_with_their_slots() -> None:
     batch = weighted(np.array([1, 0, 1, 0], np.uint8), [0.25, 2, 1.5, 0], rounding=True)
     assert batch.total == 4
     slots = np.array([3, 4, 5, 6])
-    some, at = rounded_rows(batch, slots)
-    assert at is not None
-    assert (some.labels.tolist(), some.quanta, at.tolist()) == ([1, 1], None, [3, 5])
+    inexact_rows, row_slots = rounded_rows(batch, slots)
+    assert row_slots is not None
+    assert (inexact_rows.labels.tolist(), inexact_rows.quanta, row_slots.tolist()) == (
+        [1, 1],
+        None,
+        [3, 5],
+    )
     assert rounded_rows(batch, None)[1] is None
-    kept, at = weighed_rows(batch, slots)
-    assert kept.quanta is not None and at is not None
-    assert (kept.n, kept.quanta.tolist(), at.tolist()) == (2, [2, 2], [4, 5])
-    assert kept.columns.keys() == {"labels", QUANTA}
+    positive_rows, row_slots = weighed_rows(batch, slots)
+    assert positive_rows.quanta is not None and row_slots is not None
+    assert (positive_rows.n, positive_rows.quanta.tolist(), row_slots.tolist()) == (
+        2,
+        [2, 2],
+        [4, 5],
+    )
+    assert positive_rows.columns.keys() == {"labels", QUANTA}

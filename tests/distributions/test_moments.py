@@ -42,10 +42,10 @@ def of(values: list[float], **columns: Any) -> MomentFigures:
 
 
 def test_worked_examples(data: Path) -> None:
-    examples = [one for one in examples_of(data, 1) if one["metric"] == "moments"]
+    examples = [entry for entry in examples_of(data, 1) if entry["metric"] == "moments"]
     for example in examples:
-        found, value = of(example["inputs"]["x"]), example["value"]
-        views = found.mean, found.variance, found.std, found.minimum, found.maximum
+        result, value = of(example["inputs"]["x"]), example["value"]
+        views = result.mean, result.variance, result.std, result.minimum, result.maximum
         for view, name in zip(views, ("mean", "variance", "std", "min", "max"), strict=True):
             assert str(view) == ("nan" if value[name] is None else str(value[name])), example["id"]
     assert len(examples) == 4
@@ -80,7 +80,7 @@ _sizes = st.builds(
 def test_products_of_three_are_exact_at_every_scale(
     x: tuple[float, float, float], units: int | None
 ) -> None:
-    a, b, c = (np.array([one]) for one in x)
+    a, b, c = (np.array([factor]) for factor in x)
     exact = Fraction(x[0]) * Fraction(x[1]) * Fraction(x[2]) * (units or 1)
     weights = None if units is None else np.array([units])
     near = ordinary(np.array(x), 3)
@@ -99,10 +99,10 @@ def test_the_size_and_the_offset_of_numbers_change_no_digit_but_their_own() -> N
     assert plain.variance == statistics.variance(values)
     assert plain.std == statistics.stdev(values)
     for power in (-1000, -340, -300, 300, 341, 1000):
-        found = of([math.ldexp(x, power) for x in values])
-        assert found.std == math.ldexp(plain.std, power)
-        assert found.skewness == plain.skewness
-        assert found.variance == (
+        result = of([math.ldexp(x, power) for x in values])
+        assert result.std == math.ldexp(plain.std, power)
+        assert result.skewness == plain.skewness
+        assert result.variance == (
             math.ldexp(plain.variance, 2 * power) if power < 500 else math.inf
         )
     moved = of([x + 1e15 for x in values])
@@ -135,51 +135,53 @@ def test_a_weight_is_a_number_of_rows() -> None:
 def test_the_mean_has_the_interval_of_t_and_users_have_one_of_every_figure() -> None:
     rng = np.random.default_rng(1)
     users, values = rng.integers(0, 500, 4_000), rng.gamma(2.0, 3.0, 4_000)
-    alone, grouped = of(values.tolist()), UserGroups(Moments())
-    assert alone.interval().se == pytest.approx(values.std(ddof=1) / math.sqrt(4_000), rel=1e-12)
-    assert not alone.interval("std").defined
+    row_result, grouped = of(values.tolist()), UserGroups(Moments())
+    assert row_result.interval().se == pytest.approx(
+        values.std(ddof=1) / math.sqrt(4_000), rel=1e-12
+    )
+    assert not row_result.interval("std").defined
     grouped.update(users, values=values)
     for view in ("mean", "variance", "std", "skewness"):
-        found = grouped.compute().interval(view)
-        assert found.defined and found.lower < found.estimate < found.upper, view
-        assert found.estimate == getattr(grouped.compute().value, view)
+        interval = grouped.compute().interval(view)
+        assert interval.defined and interval.lower < interval.estimate < interval.upper, view
+        assert interval.estimate == getattr(grouped.compute().value, view)
     assert not grouped.compute().interval("maximum").defined
     # The variance of a variance: (m4 - m2²) / n, for independent rows.
     away = values - values.mean()
     se = math.sqrt(((away**4).mean() - (away**2).mean() ** 2) / len(values))
     assert grouped.compute().interval("variance").se == pytest.approx(se, rel=0.25)
-    other = UserGroups(Moments())
-    other.update(users + 1_000, values=values * 1.5)
-    assert compare(grouped, other, view="std").pvalue < 1e-6
+    treatment = UserGroups(Moments())
+    treatment.update(users + 1_000, values=values * 1.5)
+    assert compare(grouped, treatment, view="std").pvalue < 1e-6
 
 
 def test_two_models_are_paired_by_their_means() -> None:
     models = Paired(Moments(), columns=["values"])
     models.update(values_a=[1.0, 2.0, 4.0], values_b=[0.5, 2.0, 3.0])
-    found = models.compute()
-    assert found.difference == pytest.approx(0.5, rel=1e-12)
-    assert found.interval().se == pytest.approx(np.std([0.5, 0, 1], ddof=1) / math.sqrt(3))
+    result = models.compute()
+    assert result.difference == pytest.approx(0.5, rel=1e-12)
+    assert result.interval().se == pytest.approx(np.std([0.5, 0, 1], ddof=1) / math.sqrt(3))
 
 
 def test_keys_have_the_extremes_of_their_own_rows() -> None:
     metric = PerKey(Moments())
     metric.update(keys=["a", "b", "a"], values=[1.0, -7.0, 3.0])
-    found = metric.compute()
-    assert (found["a"].minimum, found["a"].maximum, found["b"].maximum) == (1.0, 3.0, -7.0)
+    results = metric.compute()
+    assert (results["a"].minimum, results["a"].maximum, results["b"].maximum) == (1.0, 3.0, -7.0)
 
 
 def altered(values: list[float], part: str, change: float) -> bytes:
     """The bytes of a state in which a sum or an extreme is another one."""
-    made = Moments()
-    made.update(values)
-    made.compute()
+    state = Moments()
+    state.update(values)
+    state.compute()
     if part in ("total", "squares", "cubes"):
-        getattr(made, part).add(np.array([change]))
+        getattr(state, part).add(np.array([change]))
     elif part == "rows":
-        made.rows.add_rows(np.zeros(1, np.intp), None, None)
+        state.rows.add_rows(np.zeros(1, np.intp), None, None)
     else:
-        getattr(made.extremes, part)[:] = change
-    return made.to_bytes()
+        getattr(state.extremes, part)[:] = change
+    return state.to_bytes()
 
 
 @pytest.mark.parametrize(
@@ -205,24 +207,32 @@ def test_sums_that_no_rows_have_are_refused(values: list[float], part: str, chan
 # -- values above 0 --------------------------------------------------------------------------------
 def test_the_share_of_values_above_0_is_a_rate_of_rows() -> None:
     values = np.array([0.0, -0.0, -2.0, 5e-324, 1.0, 0.0, 3.0, 1e308] * 40)
-    found, rate = Moments(), Ratio()
-    found.update(values)
+    metric, rate = Moments(), Ratio()
+    metric.update(values)
     rate.update(values > 0)
-    assert found.compute().above_zero == 0.5
-    one, other = found.confidence_interval(view="above_zero"), rate.confidence_interval()
-    assert (one.lower, one.upper, one.method, one.n) == (other.lower, other.upper, "wilson", 320)
+    assert metric.compute().above_zero == 0.5
+    interval, rate_interval = (
+        metric.confidence_interval(view="above_zero"),
+        rate.confidence_interval(),
+    )
+    assert (interval.lower, interval.upper, interval.method, interval.n) == (
+        rate_interval.lower,
+        rate_interval.upper,
+        "wilson",
+        320,
+    )
     fewer = Moments()
     fewer.update(np.where(np.arange(320) % 8, 0.0, values[4]))
-    both = compare(found, fewer, view="above_zero")
-    assert (both.kind, both.method) == ("rate", "newcombe")
-    assert both.treatment == 1 / 8 and both.pvalue < 1e-6
+    comparison = compare(metric, fewer, view="above_zero")
+    assert (comparison.kind, comparison.method) == ("rate", "newcombe")
+    assert comparison.treatment == 1 / 8 and comparison.pvalue < 1e-6
 
 
 def test_the_share_of_values_above_0_of_weighted_rows_counts_weights_of_any_size() -> None:
     weights = [2**62 + 1, 3, 2**61]
-    found = of([1.0, 0.0, -1.0], weights=weights)
-    assert found.above_zero == float(Fraction(weights[0], sum(weights)))
-    assert "rows are weighted" in found.interval("above_zero").reason
+    result = of([1.0, 0.0, -1.0], weights=weights)
+    assert result.above_zero == float(Fraction(weights[0], sum(weights)))
+    assert "rows are weighted" in result.interval("above_zero").reason
     assert math.isnan(of([]).above_zero)
     assert of([]).interval("above_zero").reason == "no rows"
 
@@ -237,9 +247,9 @@ def test_of_former_states_only_the_share_of_values_above_0_is_unknown(name: str)
         assert now.above_zero > 0 and math.isnan(former.above_zero)
         why = former.interval("above_zero").reason
         assert why == "some rows were counted before values above 0 were" or former.weight_units
-        known = set(views_of(now)) - {"above_zero"}
-        assert {view: former.interval(view) for view in known} == {
-            view: now.interval(view) for view in known
+        views = set(views_of(now)) - {"above_zero"}
+        assert {view: former.interval(view) for view in views} == {
+            view: now.interval(view) for view in views
         }
     for former in figures(state + today):
         assert math.isnan(former.above_zero)
@@ -253,13 +263,13 @@ def test_a_former_state_without_rows_knows_all() -> None:
 
 def figures(state: Accumulator) -> list[MomentFigures]:
     """The figures in a state, of each key."""
-    found = state.compute()
-    each = list(found.values()) if isinstance(state, PerKey) else [found]
-    return [one.value if isinstance(one, UserGroupsResult) else one for one in each]
+    result = state.compute()
+    results = list(result.values()) if isinstance(state, PerKey) else [result]
+    return [figure.value if isinstance(figure, UserGroupsResult) else figure for figure in results]
 
 
 def test_impossible_numbers_of_values_above_0_are_refused() -> None:
-    for values, more in (
+    for values, change in (
         ([0.0, 1.0], 1.0),  # as many as rows, though one is not above 0
         ([0.0, 1.0], -1.0),
         ([0.0, 0.0], 1.0),
@@ -272,7 +282,7 @@ def test_impossible_numbers_of_values_above_0_are_refused() -> None:
         metric = Moments()
         metric.update(values)
         metric.compute()  # no row is pending, so that a test may alter the state
-        metric.above.add(np.array([more]))
+        metric.above.add(np.array([change]))
         with pytest.raises(StateError, match="impossible moments"):
             load(metric.to_bytes())
     many = Moments()

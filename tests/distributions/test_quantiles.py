@@ -13,10 +13,10 @@ from streammetrics.core.parts.score_bits import codes_of, integers_of, ordered_i
 
 
 def state(values: list[float], **settings: Any) -> Quantiles:
-    made = Quantiles(**settings)
-    made.update(values)
-    made.compute()  # no row is pending, so that a test may alter the state
-    return made
+    metric = Quantiles(**settings)
+    metric.update(values)
+    metric.compute()  # no row is pending, so that a test may alter the state
+    return metric
 
 
 @pytest.mark.parametrize("value", [0.5, -7.0, 2.0**30, math.inf])
@@ -45,18 +45,20 @@ def test_extremes_of_no_rows_are_refused() -> None:
 def test_extremes_and_buckets_at_their_edges_are_read_back() -> None:
     edges = [2.0**24, math.nextafter(2.0**24, 0), 2.0**-24, math.nextafter(2.0**-24, 0), 1.0]
     values = [*edges, *(-edge for edge in edges), 0.0, -0.0, math.inf, -math.inf, 5e-324]
-    for some in (values, values[:3], values[3:4], values[-3:], [-0.0]):
-        whole = state(some)
-        found = Quantiles.from_bytes(whole.to_bytes())
-        assert found == whole
-        assert (found.compute().minimum, found.compute().maximum) == (min(some), max(some))
+    for sample in (values, values[:3], values[3:4], values[-3:], [-0.0]):
+        whole = state(sample)
+        copy = Quantiles.from_bytes(whole.to_bytes())
+        assert copy == whole
+        assert (copy.compute().minimum, copy.compute().maximum) == (min(sample), max(sample))
 
 
 def test_the_value_of_a_bucket_of_subnormal_numbers_is_within_its_bounds() -> None:
     for values in ([5e-324], [-5e-324], [5e-324, 1e-323], [-1e-323, -5e-324, 1.0]):
         for edges in ((-1.0,), (0.0, 1.0), (-1e-323, 5e-324)):
-            found = state(values, grid="edges", edges=edges).compute()
-            assert (found.low <= found.values).all() and (found.values <= found.high).all(), edges
+            result = state(values, grid="edges", edges=edges).compute()
+            assert (result.low <= result.values).all() and (result.values <= result.high).all(), (
+                edges
+            )
 
 
 def test_results_by_key_are_those_of_each_key_alone() -> None:
@@ -70,25 +72,28 @@ def test_results_by_key_are_those_of_each_key_alone() -> None:
         ExactQuantiles(max_rows=80),
     ):
         metric = PerKey(kind)
-        for some in np.array_split(np.arange(3_000), 7):
-            metric.update(keys[some], values=values[some])
-        found = metric.compute()
+        for batch in np.array_split(np.arange(3_000), 7):
+            metric.update(keys[batch], values=values[batch])
+        results = metric.compute()
         for key in range(40):
-            alone = kind.empty()
-            alone.update(values[keys == key])
-            one, other = found[key], alone.compute()
+            single_state = kind.empty()
+            single_state.update(values[keys == key])
+            result, single_result = results[key], single_state.compute()
             for name in ("values", "low", "high", "counts"):
-                assert np.array_equal(getattr(one, name), getattr(other, name)), (key, name)
-            assert (one.rows, one.reason) == (other.rows, other.reason)
-            assert (one.minimum, one.maximum) == pytest.approx(
-                (other.minimum, other.maximum), rel=0, nan_ok=True
+                assert np.array_equal(getattr(result, name), getattr(single_result, name)), (
+                    key,
+                    name,
+                )
+            assert (result.rows, result.reason) == (single_result.rows, single_result.reason)
+            assert (result.minimum, result.maximum) == pytest.approx(
+                (single_result.minimum, single_result.maximum), rel=0, nan_ok=True
             )
-        assert any(found[key].reason for key in range(40)) == (type(kind) is ExactQuantiles)
+        assert any(results[key].reason for key in range(40)) == (type(kind) is ExactQuantiles)
 
 
 def test_extremes_are_kept_in_the_order_of_floats() -> None:
     values = np.array([-math.inf, -1.5, -5e-324, -0.0, 0.0, 5e-324, 2.0, math.inf])
-    found = ordered_integers(values)
-    assert found.tolist() == integers_of(codes_of(values)).tolist()
-    assert ordered_integers(values[4:]).tolist() == found[4:].tolist()  # none is negative
-    assert ordered_integers(values.astype(np.float32)[[1, 6]]).tolist() == found[[1, 6]].tolist()
+    codes = ordered_integers(values)
+    assert codes.tolist() == integers_of(codes_of(values)).tolist()
+    assert ordered_integers(values[4:]).tolist() == codes[4:].tolist()  # none is negative
+    assert ordered_integers(values.astype(np.float32)[[1, 6]]).tolist() == codes[[1, 6]].tolist()

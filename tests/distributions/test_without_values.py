@@ -33,11 +33,11 @@ def test_it_is_the_state_of_the_same_units_with_the_value_0(
 ) -> None:
     state = fed(metric, rows(seed))
     before = state.digest()
-    seen = state.without_values()
-    assert seen.digest() == fed(metric, [(unit, 0.0) for unit, _ in rows(seed)]).digest()
+    bare_state = state.without_values()
+    assert bare_state.digest() == fed(metric, [(unit, 0.0) for unit, _ in rows(seed)]).digest()
     assert state.digest() == before
-    assert seen.without_values().digest() == seen.digest()
-    assert load(seen.to_bytes()).digest() == seen.digest()
+    assert bare_state.without_values().digest() == bare_state.digest()
+    assert load(bare_state.to_bytes()).digest() == bare_state.digest()
 
 
 @of_each

@@ -42,7 +42,7 @@ def every_case() -> list[Rows]:
 
 def rows_of(case: Case[Any]) -> Rows:
     """Some rows of one case."""
-    columns = {name: _plain(name, given) for name, given in case.columns(_drawn(case)).items()}
+    columns = {name: _plain(name, column) for name, column in case.columns(_drawn(case)).items()}
     whole = case.empty.empty()
     whole.update(**columns)
     return Rows(str(case), case.empty, _arrow(columns), whole)
@@ -50,23 +50,23 @@ def rows_of(case: Case[Any]) -> Rows:
 
 def _drawn(case: Case[Any]) -> list[Any]:
     """The last rows that hypothesis thinks of."""
-    found: list[list[Any]] = []
+    draws: list[list[Any]] = []
 
     @hypothesis.settings(max_examples=5, phases=[hypothesis.Phase.generate], database=None)
     @hypothesis.given(st.lists(case.row, min_size=ROWS, max_size=ROWS))
     def draw(rows: list[Any]) -> None:
-        found.append(rows)
+        draws.append(rows)
 
     draw()
-    return found[-1]
+    return draws[-1]
 
 
 def _plain(name: str, given: Any) -> Any:
     """A column as Arrow may hold it: its keys and subtopics are of one type, and UTF-8."""
     if isinstance(given, DictionaryColumn):
         given = [given.values[code] for code in given.codes]
-    if name == "subtopics" and all(isinstance(one, tuple | list) for one in given):
-        return [[ascii(one) for one in answered] for answered in given]
+    if name == "subtopics" and all(isinstance(topics, tuple | list) for topics in given):
+        return [[ascii(topic) for topic in answered] for answered in given]
     return [ascii(key) for key in given] if name == "keys" else given
 
 
@@ -75,13 +75,15 @@ def _arrow(columns: Mapping[str, Any]) -> pa.RecordBatch:
     import pyarrow as pa
 
     offsets = columns.get("offsets")
-    found = {}
-    for name, given in columns.items():
-        if name == "offsets" or given is None:
+    arrays = {}
+    for name, column in columns.items():
+        if name == "offsets" or column is None:
             continue
-        array = pa.array([one.tolist() if isinstance(one, np.ndarray) else one for one in given])
+        array = pa.array(
+            [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
+        )
         of_items = offsets is not None and len(array) == int(offsets[-1])
         if of_items and name != "n_relevant":
             array = pa.ListArray.from_arrays(pa.array(np.asarray(offsets), pa.int32()), array)
-        found[name] = array
-    return pa.record_batch(found)
+        arrays[name] = array
+    return pa.record_batch(arrays)

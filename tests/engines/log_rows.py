@@ -80,9 +80,9 @@ def alone(
         rows_of.setdefault(key, []).append(i)
     states = {}
     for key, rows in rows_of.items():
-        some = table.take(rows)
+        group_table = table.take(rows)
         states[key] = spec.empty()
-        states[key].update(**{a: some[c].to_numpy() for a, c in columns.items()})
+        states[key].update(**{a: group_table[c].to_numpy() for a, c in columns.items()})
     return states
 
 
@@ -95,10 +95,10 @@ def with_groups(table: pa.Table) -> pa.Table:
     return table.append_column("mobile", mobile).append_column("topic", topic)
 
 
-def states(table: pa.Table, *args: Any, size: int = 700, **named: Any) -> list[dict[str, Any]]:
+def states(table: pa.Table, *args: Any, size: int = 700, **options: Any) -> list[dict[str, Any]]:
     """The rows that `partial` emits of a table."""
-    made = partial(table.to_batches(size), *args, columns=COLUMNS, **named)
-    return [row for batch in made for row in batch.to_pylist()]
+    batches = partial(table.to_batches(size), *args, columns=COLUMNS, **options)
+    return [row for batch in batches for row in batch.to_pylist()]
 
 
 def digests(states: Mapping[Key, Accumulator]) -> dict[Key, str]:
@@ -108,12 +108,12 @@ def digests(states: Mapping[Key, Accumulator]) -> dict[Key, str]:
 def held(states: DataFrame) -> dict[Key, Accumulator]:
     """The one state of each group of a merged table of Spark."""
     rows = states.toArrow().to_pylist()
-    found = {
+    states_by_group = {
         tuple(v for k, v in row.items() if k not in ("bucket", "state")): load(row["state"])
         for row in rows
     }
-    assert len(found) == len(rows)
-    return found
+    assert len(states_by_group) == len(rows)
+    return states_by_group
 
 
 def digests_of(states: DataFrame) -> dict[Key, str]:

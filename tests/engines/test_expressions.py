@@ -88,9 +88,9 @@ def test_metrics_that_take_infinities_have_them() -> None:
     batch = pa.record_batch({"a": [1.0, -1.0, 0.5], "b": [0, 0, 2]})
     state = ExactQuantiles()
     update_from(state, batch, {"values": "a / b"})
-    other = ExactQuantiles()
-    other.update([math.inf, -math.inf, 0.25])
-    assert state == other
+    expected = ExactQuantiles()
+    expected.update([math.inf, -math.inf, 0.25])
+    assert state == expected
 
 
 @pytest.mark.parametrize("case", classes_first(OF_ENGINES), ids=str)
@@ -98,15 +98,15 @@ def test_every_metric_counts_the_rows_that_meet_a_condition(case: Case[Any]) -> 
     rows = rows_of(case)
     keep = [i % 3 != 1 for i in range(rows.batch.num_rows)]
     batch = rows.batch.append_column("is_kept", pa.array(keep))
-    all_rows, some, chosen = (rows.spec.empty() for _ in range(3))
+    all_rows, selection, chosen = (rows.spec.empty() for _ in range(3))
     update_from(all_rows, batch, where="is_kept or not is_kept")
     assert all_rows.digest() == rows.whole.digest()
     try:
         update_from(chosen, rows.batch.filter(pa.array(keep)))
     except InputError as error:  # fewer rows may be none
         with pytest.raises(InputError) as refused:
-            update_from(some, batch, where="is_kept")
+            update_from(selection, batch, where="is_kept")
         assert refused.value.expected == error.expected
     else:
-        update_from(some, batch, where="is_kept")
-        assert some.digest() == chosen.digest()
+        update_from(selection, batch, where="is_kept")
+        assert selection.digest() == chosen.digest()

@@ -16,11 +16,11 @@ from streammetrics.engines.partial import StatesOfGroups
 
 def test_buckets_are_even_and_do_not_depend_on_the_type_of_the_integers() -> None:
     users = np.arange(100_000)
-    found = np.array(user_buckets(pa.array(users), 64))
-    counts = np.bincount(found, minlength=64)
+    buckets = np.array(user_buckets(pa.array(users), 64))
+    counts = np.bincount(buckets, minlength=64)
     assert counts.min() > 1_400 and counts.max() < 1_750
     for column in (pa.array(users.astype(np.int32)), pa.array(users).dictionary_encode()):
-        assert user_buckets(column, 64).to_pylist() == found.tolist()
+        assert user_buckets(column, 64).to_pylist() == buckets.tolist()
 
 
 def test_strings_have_one_bucket_however_they_are_coded() -> None:
@@ -67,9 +67,9 @@ def _hostile_texts(kind: pa.DataType) -> list[pa.RecordBatch]:
         clicks = pa.array(rng.integers(0, 5, len(texts)))
         batch = pa.record_batch({"group": pa.array(texts, kind), "clicks": clicks})
         batches.append(batch.slice(130, 2 * NARROW - 900))
-    other = pa.large_string() if kind == pa.string() else pa.string()
+    cast_type = pa.large_string() if kind == pa.string() else pa.string()
     last = batches[1]
-    column = last["group"].cast(other)
+    column = last["group"].cast(cast_type)
     return [*batches, pa.record_batch({"group": column, "clicks": last["clicks"]}), batches[3]]
 
 

@@ -36,8 +36,8 @@ def test_the_results_of_groups_together_are_those_of_each_state(case: Case[Any])
     batch = rows.batch.append_column("group", pa.array(groups.tolist(), pa.int8()))
     expected = [
         (row["group"], *figure)
-        for made in partial([batch], rows.spec, ["group"])
-        for row in made.to_pylist()
+        for state_batch in partial([batch], rows.spec, ["group"])
+        for row in state_batch.to_pylist()
         for figure in results_rows(row["state"])
     ]
     table = aggregate([batch, batch.slice(0, 0)], rows.spec, ["group"])
@@ -58,11 +58,15 @@ def test_shards_of_tasks_have_the_results_of_all_rows(monkeypatch: pytest.Monkey
                 shipped[shard].append(state)
         assert len(shipped) > 4 and max(shipped) < keyed.SHARDS
         fields = list(states_schema(table.schema, BY))[: len(BY)]
-        batches = [b for each in shipped.values() for b in keyed.results_of_shard(each, fields)]
+        batches = [
+            b
+            for shard_states in shipped.values()
+            for b in keyed.results_of_shard(shard_states, fields)
+        ]
         whole = aggregate(table.to_batches(), SPEC, BY, columns=COLUMNS)
         assert batches[0].schema == whole.schema
-        found = [row for batch in batches for row in batch.to_pylist()]
-        assert sorted(map(repr, found)) == sorted(map(repr, whole.to_pylist()))
+        rows = [row for batch in batches for row in batch.to_pylist()]
+        assert sorted(map(repr, rows)) == sorted(map(repr, whole.to_pylist()))
 
 
 def test_no_rows_have_no_results() -> None:
@@ -84,9 +88,9 @@ def test_states_of_groups_merge_group_by_group(most: int, monkeypatch: pytest.Mo
     ]
     together = keyed.StatesByGroup("skip")
     together.add(((variant,), state) for variant, state in [*tasks, *tasks])
-    found = dict(together.merged())
-    assert found == {
-        (variant,): merge_all(state for other, state in tasks if other == variant)
+    totals = dict(together.merged())
+    assert totals == {
+        (variant,): merge_all(state for group, state in tasks if group == variant)
         for variant in ("a", "b", None)
     }
     with pytest.raises(OverlapError):

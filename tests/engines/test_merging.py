@@ -61,11 +61,11 @@ def test_what_does_not_say_what_it_counted_is_never_a_replay() -> None:
 
 
 def test_a_replay_with_other_settings_is_no_replay() -> None:
-    first, other = HistogramAUC(), HistogramAUC(resolution=3)
-    for state in (first, other):
+    first, second = HistogramAUC(), HistogramAUC(resolution=3)
+    for state in (first, second):
         state.provenance.add("clicks/0", 0, 5)
     with pytest.raises(SettingsError, match="resolution"):
-        merge_once(first, other, "skip")
+        merge_once(first, second, "skip")
     assert merge_once(first, first.copy(), "skip") is False
     assert list(first.provenance) == [("clicks/0", "", 0, 5)]
     assert merge_once(first, HistogramAUC()) is True
@@ -86,8 +86,8 @@ def test_results_are_rows_by_name_key_and_window() -> None:
     inner = PerKey(Ratio(), max_keys=1)
     metric = Windows(Panel({"ctr": inner}), size_s=60)
     metric.update([0, 0, 0], keys=["a", "b", "c"], numerators=[1, 0, 1])
-    found = results_rows(metric.to_file_bytes())
-    names = [name for name, view, *_ in found if view == "ratio"]
+    rows = results_rows(metric.to_file_bytes())
+    names = [name for name, view, *_ in rows if view == "ratio"]
     assert len(names) == 4
     assert names[0].startswith("[0,60000]/ctr/") and names[1] == "[0,60000]/ctr/others"
     assert names[2].startswith("total/ctr/")

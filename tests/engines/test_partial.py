@@ -63,40 +63,40 @@ def test_any_split_into_tasks_and_any_order_gives_the_state_of_one_process(seed:
     cuts = sorted(random.sample(range(N), 4))
     tasks = [table.slice(a, b - a) for a, b in zip([0, *cuts], [*cuts, N], strict=True)]
     sizes = [random.choice((9, 999)) for _ in tasks]
-    found = [
+    task_states = [
         row["state"]
         for task, size in zip(tasks, sizes, strict=True)
         for row in states(task, SPEC, size=size)
     ]
-    random.shuffle(found)
-    half = len(found) // 2
-    merged_twice = merge_all([merge_all(found[:half]), merge_all(found[half:])])
+    random.shuffle(task_states)
+    half = len(task_states) // 2
+    merged_twice = merge_all([merge_all(task_states[:half]), merge_all(task_states[half:])])
     assert load(merged_twice).digest() == single(table).digest()
 
 
 def test_each_group_is_the_state_of_its_rows_and_a_null_is_a_group() -> None:
     table = log()
-    found = states(table, SPEC, ["variant", "mobile"])
-    assert len(found) == 6
-    for row in found:
+    rows = states(table, SPEC, ["variant", "mobile"])
+    assert len(rows) == 6
+    for row in rows:
         keep = [
             (v, m) == (row["variant"], row["mobile"])
             for v, m in zip(table["variant"].to_pylist(), table["mobile"].to_pylist(), strict=True)
         ]
         assert load(row["state"]) == single(table.filter(pa.array(keep)))
-    everything = merged(row["state"] for row in found)
+    everything = merged(row["state"] for row in rows)
     assert everything == single(table)
 
 
 def test_types_of_groups_stay_and_dictionaries_become_their_values() -> None:
     table = log()
-    by = ["topic", "partition", "mobile"]
-    schema = states_schema(table.schema, by)
+    group_columns = ["topic", "partition", "mobile"]
+    schema = states_schema(table.schema, group_columns)
     assert [str(field.type) for field in schema] == ["string", "int32", "bool", "int32", "binary"]
-    made = list(
+    batches = list(
         partial(table.to_batches(), SPEC, ["topic", "partition", "mobile"], columns=COLUMNS)
     )
-    assert all(batch.schema == schema for batch in made)
+    assert all(batch.schema == schema for batch in batches)
 
 
 def test_a_task_without_rows_emits_nothing() -> None:
@@ -107,9 +107,9 @@ def test_a_task_without_rows_emits_nothing() -> None:
 def test_the_bucket_may_be_a_number_or_a_column() -> None:
     table = log()
     bucket = pa.array(np.array(table["user"]) % 5, pa.int32())
-    found = states(table.append_column("b", bucket), SPEC, ["mobile"], bucket="b")
-    assert [row["bucket"] for row in found] == [0, 1, 2, 3, 4] * 2
-    assert merged(row["state"] for row in found) == single(table)
+    rows = states(table.append_column("b", bucket), SPEC, ["mobile"], bucket="b")
+    assert [row["bucket"] for row in rows] == [0, 1, 2, 3, 4] * 2
+    assert merged(row["state"] for row in rows) == single(table)
     assert {row["bucket"] for row in states(table, SPEC, bucket=7)} == {7}
     with pytest.raises(InputError, match="number of the user bucket"):
         states(table, SPEC, bucket="variant")
@@ -123,9 +123,9 @@ def test_columns_that_are_not_there_are_named() -> None:
         list(partial(table.to_batches(), SPEC, columns={**COLUMNS, "users": "nobody"}))
     with pytest.raises(InputError, match="'nothing'"):
         list(partial(table.to_batches(), SPEC, columns={**COLUMNS, "nothing": "user"}))
-    for by in (["nobody"], ["score"]):
+    for group_columns in (["nobody"], ["score"]):
         with pytest.raises(InputError, match="by"):
-            states(table, SPEC, by)
+            states(table, SPEC, group_columns)
     with pytest.raises(InputError, match="each once"):
         states(table, SPEC, ["variant", "variant"])
 
@@ -142,11 +142,15 @@ def test_large_states_are_emitted_in_several_batches(monkeypatch: pytest.MonkeyP
     # Each by itself, two of them together or more, and all.
     for most, n in ((1, 1), (2 * max(sizes), 2), (sum(sizes), 6)):
         monkeypatch.setattr(module, "_BYTES", most)
-        made = list(partial(log().to_batches(), SPEC, ["variant", "mobile"], columns=COLUMNS))
-        held = [[len(state) for state in batch["state"].to_pylist()] for batch in made]
-        assert sum(map(len, held)) == 6 and max(map(len, held)) >= n
-        assert all(sum(one) <= most or len(one) == 1 for one in held)
-        assert all(sum(one) + after[0] > most for one, after in pairwise(held))
+        batches = list(partial(log().to_batches(), SPEC, ["variant", "mobile"], columns=COLUMNS))
+        lengths = [[len(state) for state in batch["state"].to_pylist()] for batch in batches]
+        assert sum(map(len, lengths)) == 6 and max(map(len, lengths)) >= n
+        assert all(
+            sum(batch_lengths) <= most or len(batch_lengths) == 1 for batch_lengths in lengths
+        )
+        assert all(
+            sum(batch_lengths) + after[0] > most for batch_lengths, after in pairwise(lengths)
+        )
 
 
 @pytest.mark.parametrize(
@@ -158,12 +162,12 @@ def test_the_states_of_one_process_are_those_that_partial_emits(by: tuple[str, .
     for size in (70, N):
         batches = table.to_batches(size)
         batches = [batches[0].slice(0, 0), *batches, batches[-1].slice(0, 0)]
-        found = list(states_by_group(batches, SPEC, by, columns=COLUMNS))
-        assert [group for group, _ in found] == [tuple(row[name] for name in by) for row in emitted]
-        assert [type(value) for group, _ in found for value in group] == [
+        pairs = list(states_by_group(batches, SPEC, by, columns=COLUMNS))
+        assert [group for group, _ in pairs] == [tuple(row[name] for name in by) for row in emitted]
+        assert [type(value) for group, _ in pairs for value in group] == [
             type(row[name]) for row in emitted for name in by
         ]
-        for (_, state), row in zip(found, emitted, strict=True):
+        for (_, state), row in zip(pairs, emitted, strict=True):
             assert state.to_file_bytes() == row["state"]
 
 
@@ -177,7 +181,7 @@ def test_the_states_of_one_process_refuse_what_partial_refuses() -> None:
     table = log(10)
     counted = alone(table, SPEC)[()]
     bad = table.set_column(4, "score", pa.array([0.5] * 9 + [None], pa.float32()))
-    for rows, spec, by, columns in (
+    for rows, spec, group_columns, columns in (
         (bad, SPEC, [], COLUMNS),
         (bad, SPEC, ["variant"], COLUMNS),
         (table, SPEC, ["score"], COLUMNS),
@@ -188,7 +192,7 @@ def test_the_states_of_one_process_refuse_what_partial_refuses() -> None:
         errors = []
         for read in (partial, states_by_group):
             with pytest.raises((InputError, SettingsError)) as raised:
-                list(read(rows.to_batches(), spec, by, columns=columns))  # type: ignore[operator]
+                list(read(rows.to_batches(), spec, group_columns, columns=columns))  # type: ignore[operator]
             errors.append(str(raised.value).replace(read.__name__, "read"))
         assert errors[0] == errors[1]
 
@@ -197,60 +201,60 @@ def test_an_empty_batch_among_others_changes_nothing() -> None:
     scores = pa.array([[0.2, 0.3, 0.5], [0.1, 0.8, 0.1]])
     rows = pa.record_batch({"labels": pa.array([2, 1]), "scores": scores})
     spec = MulticlassAUC(3)
-    (made,) = partial([rows.slice(0, 0), rows, rows.slice(2), rows], spec)
+    (output,) = partial([rows.slice(0, 0), rows, rows.slice(2), rows], spec)
     (plain,) = partial([rows, rows], spec)
-    assert made == plain
+    assert output == plain
 
 
 def test_rows_that_a_metric_does_not_take_one_by_one_have_no_groups() -> None:
     flat = {"labels": [0, 1, 0, 1], "scores": [0.1, 0.2, 0.3, 0.4], "offsets": [0, 1, 2, 4]}
     rows = pa.record_batch({**flat, "variant": ["a", "a", "b", "b"]})
-    for by in (["variant"], []):
+    for group_columns in (["variant"], []):
         with pytest.raises(InputError, match="by"):
-            list(partial([rows], RankingMetrics(["NDCG@10"]), by))
+            list(partial([rows], RankingMetrics(["NDCG@10"]), group_columns))
 
 
 def test_a_task_is_counted_once() -> None:
     table = log()
-    first, again, other = (
+    first, replay, second = (
         [row["state"] for row in states(table, SPEC, ["mobile"], counted=Task("job", n))]
         for n in (0, 0, 1)
     )
     with pytest.raises(OverlapError, match=r"job/tasks, \[0\] bucket 0"):
-        merged([first[0], again[0]])
-    assert merged([first[0], again[0]], replay="skip") == load(first[0])
-    assert merged([first[0], first[1], other[0]]).compute()["auc"].rows == sum(
-        load(state).compute()["auc"].rows for state in (first[0], first[1], other[0])
+        merged([first[0], replay[0]])
+    assert merged([first[0], replay[0]], replay="skip") == load(first[0])
+    assert merged([first[0], first[1], second[0]]).compute()["auc"].rows == sum(
+        load(state).compute()["auc"].rows for state in (first[0], first[1], second[0])
     )
-    merged_twice = merge_all([first[0], other[0]])
+    merged_twice = merge_all([first[0], second[0]])
     with pytest.raises(OverlapError):
         merged([first[0], merged_twice], replay="skip")  # some of it is new
 
 
 def test_positions_are_the_ranges_of_the_tasks_rows() -> None:
     table = log()
-    here = Positions(("topic", "partition"), "offset")
-    (row,) = states(table, SPEC, counted=here)
+    positions = Positions(("topic", "partition"), "offset")
+    (row,) = states(table, SPEC, counted=positions)
     ranges = list(load(row["state"]).provenance)
     assert ranges == [(f"clicks/{p}", "[] bucket 0", 0, N // 4) for p in range(4)]
     halves = [table.slice(0, 2000), table.slice(2000)]
-    first, second = (states(half, SPEC, counted=here)[0]["state"] for half in halves)
+    first, second = (states(half, SPEC, counted=positions)[0]["state"] for half in halves)
     assert merged([second, first]) == single(table)
     with pytest.raises(OverlapError):
         merged([first, row["state"]])
     backwards = table.take(pa.array(np.arange(N)[::-1]))
-    (row,) = states(backwards, SPEC, counted=here)
+    (row,) = states(backwards, SPEC, counted=positions)
     assert list(load(row["state"]).provenance) == ranges
     missing = table.set_column(7, "offset", pa.array([None] * N, pa.int64()))
     with pytest.raises(InputError, match="an offset in each row"):
-        states(missing, SPEC, counted=here)
+        states(missing, SPEC, counted=positions)
 
 
 def test_tasks_that_have_whole_users_seal_them() -> None:
     table, n = log(), 8
     sealing = Sealing(of="user", n_buckets=n, hash="mod", scope="today")
     buckets = pa.array(np.array(table["user"]) % n, pa.int32())
-    found = states(
+    state_rows = states(
         table.append_column("b", buckets),
         SPEC,
         ["mobile"],
@@ -259,29 +263,29 @@ def test_tasks_that_have_whole_users_seal_them() -> None:
         sealing=sealing,
     )
     for mobile in (False, True):
-        mine = [row["state"] for row in found if row["mobile"] is mobile]
+        mobile_states = [row["state"] for row in state_rows if row["mobile"] is mobile]
         rows = table.filter(pa.compute.equal(table["mobile"], mobile))
         whole = seal(single(rows), Sealing("user", 1, "", "today"))
-        total = merged(mine)
+        total = merged(mobile_states)
         assert total.digest() == whole.digest() and total.complete
-        assert merged([*mine, *mine], replay="skip") == total
+        assert merged([*mobile_states, *mobile_states], replay="skip") == total
         assert results_rows(total) == results_rows(single(rows))
     with pytest.raises(OverlapError, match="keep groups apart"):
-        merged(row["state"] for row in found)
+        merged(row["state"] for row in state_rows)
 
 
 def test_tasks_that_do_not_have_whole_users_are_noticed() -> None:
     table, n = log(), 8
     sealing = Sealing(of="user", n_buckets=n, hash="mod", scope="today")
     table = table.append_column("b", pa.array(np.array(table["user"]) % n, pa.int32()))
-    found = [
+    task_states = [
         row["state"]
         for number, task in enumerate((table.slice(0, N // 2), table.slice(N // 2)))
         for row in states(task, SPEC, bucket="b", counted=Task("j", number), sealing=sealing)
     ]
     for replay in ("refuse", "skip"):
         with pytest.raises(OverlapError, match=r"sealed/mod\(user\) mod 8/today"):
-            merged(found, replay=replay)
+            merged(task_states, replay=replay)
 
 
 MEASURES = ["NDCG@3", "R@3", "AP", "MRR", "P@2", "Bpref", "PooledHR@3"]
@@ -304,8 +308,8 @@ def test_the_tasks_of_a_list_have_the_value_of_the_list(hidden: Mapping[str, lis
     ]
     lists = RankingMetrics(MEASURES)
     lists.update_ranked([["x", "a"]], [{"x": 0, "a": 1, "b": 1, "c": 1}])
-    found = merged(states).compute()
-    assert dict(found) == dict(lists.compute())  # type: ignore[call-overload]
+    result = merged(states).compute()
+    assert dict(result) == dict(lists.compute())  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("case", classes_first(CASES), ids=str)
@@ -314,8 +318,8 @@ def test_every_accumulator_counts_batches_in_tasks_as_it_does_rows(case: Case[An
     states = [
         state
         for half in (rows.batch.slice(0, 3), rows.batch.slice(3))
-        for made in partial([half], rows.spec)
-        for state in made["state"].to_pylist()
+        for state_batch in partial([half], rows.spec)
+        for state in state_batch["state"].to_pylist()
     ]
     assert merged(states) == rows.whole
 
@@ -326,10 +330,10 @@ def test_a_user_whose_rows_lie_in_several_tasks_counts_once(metric: UnitMean | U
     states = [
         state
         for half in (slice(0, 3), slice(3, 6))
-        for made in partial(
+        for state_batch in partial(
             [pa.record_batch({"units": users[half], "values": values[half]})], metric.empty()
         )
-        for state in made["state"].to_pylist()
+        for state in state_batch["state"].to_pylist()
     ]
     metric.update(users, values)
     assert merged(states) == metric

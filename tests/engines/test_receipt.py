@@ -77,13 +77,13 @@ def consumed(kafka: str, folder: Path) -> dict[str, Accumulator]:
     config = folder / "clicks.toml"
     config.write_text(CONFIG.format(kafka=kafka, topic=topic), encoding="utf-8")
     assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
-    found = {}
+    states = {}
     for variant in VARIANTS:
         path = folder / f"{variant}.state"
         words = ["--window", WINDOW, "--where", f"variant={variant}", "-o", str(path)]
         assert main(["export", str(folder / "store.db"), *words]) == 0
-        found[variant] = load(path)
-    return found
+        states[variant] = load(path)
+    return states
 
 
 def _record(columns: dict[str, list[object]], i: int) -> Record:
@@ -95,15 +95,15 @@ def _record(columns: dict[str, list[object]], i: int) -> Record:
 
 def counted(part: pa.Table, spec: Accumulator) -> list[tuple[str, bytes]]:
     """The states of one part, by variant."""
-    found = pa.Table.from_batches(partial(part.to_batches(), spec, ["variant"], columns=COLUMNS))
-    return list(zip(found["variant"].to_pylist(), found["state"].to_pylist(), strict=True))
+    table = pa.Table.from_batches(partial(part.to_batches(), spec, ["variant"], columns=COLUMNS))
+    return list(zip(table["variant"].to_pylist(), table["state"].to_pylist(), strict=True))
 
 
 def test_a_consumer_and_a_backfill_give_the_same_receipt(kafka: str, tmp_path: Path) -> None:
     live = consumed(kafka, tmp_path)
     rows = of_the_window(logged())
     spec = live["a"].empty()
-    states = [one for part in (rows[:700], rows[700:]) for one in counted(part, spec)]
+    states = [pair for part in (rows[:700], rows[700:]) for pair in counted(part, spec)]
     for variant in VARIANTS:
         backfill = merged(state for name, state in states if name == variant)
         assert backfill.digest() == live[variant].digest()

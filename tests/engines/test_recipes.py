@@ -36,7 +36,7 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Accum
     (folder / "day").mkdir()
     rng = np.random.default_rng(6)  # with these ids a table once split the user 0 in two
     states: dict[str, Accumulator] = {name: SPEC.empty() for name in VARIANTS}
-    seen: dict[str, set[int]] = {name: set() for name in VARIANTS}
+    user_sets: dict[str, set[int]] = {name: set() for name in VARIANTS}
     for file in range(FILES):
         user = rng.choice(rng.choice(EVERY, 40), ROWS)  # sparse ids, others in each file
         user[: ROWS // 10] = 0  # one user has a tenth of the rows
@@ -47,12 +47,12 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Accum
         rows = pa.table({"variant": names, "user": user, "score": score, "label": label})
         pq.write_table(rows, folder / "day" / f"{file}.parquet", row_group_size=1_000)
         for i, name in enumerate(VARIANTS):
-            here = variant == i
-            states[name].update(labels=label[here], scores=score[here], users=user[here])
-            seen[name].update(user[here].tolist())
+            mask = variant == i
+            states[name].update(labels=label[mask], scores=score[mask], users=user[mask])
+            user_sets[name].update(user[mask].tolist())
     for name, state in states.items():
         result = state.compute()
-        assert isinstance(result, Mapping) and result["gauc"].groups == len(seen[name])
+        assert isinstance(result, Mapping) and result["gauc"].groups == len(user_sets[name])
     (folder / "counting.py").write_text(BLOCKS["counting.py"], encoding="utf-8")
     return folder, states
 
@@ -77,7 +77,7 @@ def test_a_recipe_prints_the_digests_of_a_single_process(
     script.write_text(BLOCKS[name], encoding="utf-8")
     # Ray is not to write into the home of whoever tests.
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "RAY_AUTH_MODE": "disabled"}
-    done = subprocess.run(
+    process = subprocess.run(
         [interpreter, script],
         cwd=folder,
         env=environment,
@@ -86,12 +86,12 @@ def test_a_recipe_prints_the_digests_of_a_single_process(
         timeout=240,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     if name in SEALED:
         whole = Sealing("user", 1, "anywhere", "day")
         states = {variant: seal(state, whole) for variant, state in states.items()}
     expected = {f"{variant} {state.digest()}" for variant, state in states.items()}
-    assert set(done.stdout.splitlines()) == expected
+    assert set(process.stdout.splitlines()) == expected
 
 
 def test_the_rows_to_try_it_on_have_what_is_counted(
@@ -103,8 +103,8 @@ def test_the_rows_to_try_it_on_have_what_is_counted(
     assert len(list(tmp_path.glob("day/*.parquet"))) == 5
     rows = pq.read_table(tmp_path / "day")
     columns = {"labels": "label", "scores": "score", "users": "user"}
-    (made,) = partial(rows.to_batches(), SPEC, ["variant"], columns=columns)
-    assert sorted(made["variant"].to_pylist()) == ["bts", "random"]
+    (output,) = partial(rows.to_batches(), SPEC, ["variant"], columns=columns)
+    assert sorted(output["variant"].to_pylist()) == ["bts", "random"]
 
 
 def test_every_python_block_is_a_recipe_that_runs() -> None:

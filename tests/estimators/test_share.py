@@ -23,9 +23,9 @@ def test_bounds_of_many_shares_are_those_of_each(level: float) -> None:
     pairs += [(int(rng.integers(0, n + 1)), n) for n in sizes for _ in range(20)]
     successes, n = np.array([*pairs, (0, 0)]).T
     columns = wilson_columns(successes, n, q)
-    each = [wilson_bounds(*pair, q) for pair in pairs]
+    pair_bounds = [wilson_bounds(*pair, q) for pair in pairs]
     bounds = list(zip(columns.lower.tolist(), columns.upper.tolist(), strict=True))
-    assert bounds == [*each, (-np.inf, np.inf)]
+    assert bounds == [*pair_bounds, (-np.inf, np.inf)]
 
 
 @pytest.mark.parametrize("most", [LARGE - 1, LARGE, LARGE + 1])

@@ -69,20 +69,20 @@ RUN = {
 
 
 def test_queries_without_a_run_count_0_and_those_without_relevance_are_left_out() -> None:
-    found = evaluate(QRELS, RUN, ["mrr", "recall@1"])
-    assert found.queries == ("easy", "hard", "empty", "gone")
-    assert (found.missing, found.unjudged) == (("gone",), ("other",))
-    assert (found.lists_kept, found.lists_empty, found.rows) == (3, 1, 4)
-    assert found["mrr"] == fmean([0.5, 0.5, 0.0])
-    of_mrr = [values["MRR"] for values in found.per_query.values()]
+    evaluation = evaluate(QRELS, RUN, ["mrr", "recall@1"])
+    assert evaluation.queries == ("easy", "hard", "empty", "gone")
+    assert (evaluation.missing, evaluation.unjudged) == (("gone",), ("other",))
+    assert (evaluation.lists_kept, evaluation.lists_empty, evaluation.rows) == (3, 1, 4)
+    assert evaluation["mrr"] == fmean([0.5, 0.5, 0.0])
+    of_mrr = [values["MRR"] for values in evaluation.per_query.values()]
     assert of_mrr[:2] == [0.5, 0.5] and math.isnan(of_mrr[2]) and of_mrr[3] == 0.0
 
     counted = evaluate(QRELS, RUN, "mrr", empty="zero")
     assert counted["mrr"] == fmean([0.5, 0.5, 0.0, 0.0])
     assert counted.per_query["empty"] == {"MRR": 0.0}
 
-    both = evaluate(QRELS, RUN, "mrr", missing="skip")
-    assert both.queries == ("easy", "hard", "empty") and both["mrr"] == 0.5
+    skip_evaluation = evaluate(QRELS, RUN, "mrr", missing="skip")
+    assert skip_evaluation.queries == ("easy", "hard", "empty") and skip_evaluation["mrr"] == 0.5
 
 
 def test_means_and_intervals_are_those_of_the_same_lists_in_a_metric() -> None:
@@ -90,10 +90,10 @@ def test_means_and_intervals_are_those_of_the_same_lists_in_a_metric() -> None:
     for ties in ("expected", "worst", "best"):
         metric = RankingMetrics(measures, ties=ties)
         metric.update_ranked([RUN.get(q, {}) for q in QRELS], list(QRELS.values()))
-        found, same = evaluate(QRELS, RUN, measures, ties=ties), metric.compute()
+        evaluation, same = evaluate(QRELS, RUN, measures, ties=ties), metric.compute()
         for measure in measures:
-            assert found[measure] == same[measure]
-            interval = replace(found.interval(measure), reason="")
+            assert evaluation[measure] == same[measure]
+            interval = replace(evaluation.interval(measure), reason="")
             assert interval == same.interval(measure)
 
 
@@ -109,8 +109,10 @@ def test_a_run_without_ties_has_the_values_of_ranx() -> None:
         1.0,
         0.75,
     ]  # of a and b, ranx 0.3.21
-    found = evaluate(qrels, run, names)  # ranx: make_comparable=True, which counts c as 0
-    assert [found[name] for name in names] == pytest.approx([2 / 3 * v for v in values], rel=1e-15)
+    evaluation = evaluate(qrels, run, names)  # ranx: make_comparable=True, which counts c as 0
+    assert [evaluation[name] for name in names] == pytest.approx(
+        [2 / 3 * v for v in values], rel=1e-15
+    )
 
 
 def test_trec_eval_has_equal_scores_by_descending_id_after_rounding_to_float32() -> None:
@@ -134,22 +136,22 @@ def test_a_grade_below_0_is_no_judgment() -> None:
 
 
 def test_results_are_found_by_every_name_and_shown_as_a_table() -> None:
-    found = evaluate(QRELS, RUN, ["NDCG@10", "AP"])
-    assert found["ndcg @ 10"] == found[NDCG @ 10] == found["nDCG@10"]
-    assert found.interval("average_precision") == found.interval("AP")
+    evaluation = evaluate(QRELS, RUN, ["NDCG@10", "AP"])
+    assert evaluation["ndcg @ 10"] == evaluation[NDCG @ 10] == evaluation["nDCG@10"]
+    assert evaluation.interval("average_precision") == evaluation.interval("AP")
     with pytest.raises(KeyError, match=r"did you mean 'NDCG@10'\?"):
-        found["ndgc@10"]
-    assert repr(found).splitlines() == [
+        evaluation["ndgc@10"]
+    assert repr(evaluation).splitlines() == [
         "Evaluation: rows 4, lists kept 3, lists empty 1, conflicting 0",
         "           value             95 % CI",
-        f"NDCG@10  {found['ndcg@10']:.5f}  0.00000 to 1.00000",
-        f"AP       {found['map']:.5f}  0.00000 to 1.00000",
+        f"NDCG@10  {evaluation['ndcg@10']:.5f}  0.00000 to 1.00000",
+        f"AP       {evaluation['map']:.5f}  0.00000 to 1.00000",
         "queries are taken as independent because no users are known",
         "1 query with nothing relevant: left out",
         "1 query of the judgments that the run lacks: counted as 0",
         "1 query of the run without judgments: left out",
     ]
-    assert "<td>0.00000 to 1.00000" in found._repr_html_()
+    assert "<td>0.00000 to 1.00000" in evaluation._repr_html_()
 
 
 def test_users_with_several_queries_are_independent_in_place_of_queries() -> None:
@@ -209,26 +211,33 @@ def test_documents_of_the_pool_that_are_not_judged_count_in_inferred_ap_alone() 
     run = {"a": 5.0, "p": 4.0, "x": 3.0, "y": 2.0, "b": 1.0}
     for scores in (run, list(run), {**run, "hidden": -math.inf}):
         for ties in ("expected", "trec_eval"):
-            found = evaluate(truth, {"q": scores}, ["infAP", "ap", "bpref"], ties=ties)
-            assert found["infAP"] == pytest.approx((1 + 1 / 5 + 3 / 5 * 1 / 2) / 2, rel=1e-15)
+            evaluation = evaluate(truth, {"q": scores}, ["infAP", "ap", "bpref"], ties=ties)
+            assert evaluation["infAP"] == pytest.approx((1 + 1 / 5 + 3 / 5 * 1 / 2) / 2, rel=1e-15)
             without = {"q": {d: grade for d, grade in truth["q"].items() if grade >= 0}}
-            other = evaluate(without, {"q": scores}, ["infAP", "ap", "bpref"], ties=ties)
-            assert (found["ap"], found["bpref"]) == (other["ap"], other["bpref"])
-            assert other["infAP"] == pytest.approx((1 + 1 / 5 + 2 / 5 * 1 / 2) / 2, rel=1e-15)
+            judged_evaluation = evaluate(
+                without, {"q": scores}, ["infAP", "ap", "bpref"], ties=ties
+            )
+            assert (evaluation["ap"], evaluation["bpref"]) == (
+                judged_evaluation["ap"],
+                judged_evaluation["bpref"],
+            )
+            assert judged_evaluation["infAP"] == pytest.approx(
+                (1 + 1 / 5 + 2 / 5 * 1 / 2) / 2, rel=1e-15
+            )
 
 
 def test_the_geometric_mean_is_that_of_the_queries_that_count() -> None:
-    found = evaluate(QRELS, RUN, ["map", "mrr"], like="trec_eval", missing="zero")
-    values = [max(value, 1e-5) for value in found.by_query["MRR"].tolist()]
-    assert found.geometric_mean("mrr") == pytest.approx(math.prod(values) ** 0.25, rel=1e-14)
+    evaluation = evaluate(QRELS, RUN, ["map", "mrr"], like="trec_eval", missing="zero")
+    values = [max(value, 1e-5) for value in evaluation.by_query["MRR"].tolist()]
+    assert evaluation.geometric_mean("mrr") == pytest.approx(math.prod(values) ** 0.25, rel=1e-14)
     skipped = evaluate(QRELS, RUN, "mrr", by=dict.fromkeys(QRELS, "all"))
     three = math.prod([0.5, 0.5, 0.01]) ** (1 / 3)
     assert skipped.geometric_mean("mrr", floor=0.01) == pytest.approx(three, rel=1e-14)
     assert skipped.slices["all"].geometric_mean("MRR", floor=0.01) == pytest.approx(three)
     assert math.isnan(evaluate({"q": {"a": 0}}, {"q": ["a"]}, "mrr").geometric_mean("mrr"))
     with pytest.raises(InputError, match="a number above 0"):
-        found.geometric_mean("mrr", floor=0)
+        evaluation.geometric_mean("mrr", floor=0)
     with pytest.raises(KeyError):
-        found.geometric_mean("ndcg")
+        evaluation.geometric_mean("ndcg")
     with pytest.raises(SettingsError, match=r'result.geometric_mean\("map"\)'):
         evaluate(QRELS, RUN, "gm_map")

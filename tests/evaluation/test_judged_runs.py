@@ -45,7 +45,7 @@ def table(query: str, document: str, value: str, values: list[Any]) -> dict[str,
 def test_every_form_of_judgments_is_the_same(tmp_path: Path) -> None:
     path = tmp_path / "qrels"
     path.write_text("q2 0 a 1\nq2 0 b 0\nq1 0 a 2\n")
-    for given in (
+    for judgments in (
         TRUTH,
         {"q2": {"a": np.int64(1), "b": 0.0}, "q1": {"a": 2, "c": -1}},
         path,
@@ -61,14 +61,14 @@ def test_every_form_of_judgments_is_the_same(tmp_path: Path) -> None:
         pyarrow.table(table("q_id", "doc_id", "rel", GRADES)),
         Ranx(),
     ):
-        found = judgments_of(given)
-        assert found == TRUTH and list(found) == ["q2", "q1"], given
+        qrels = judgments_of(judgments)
+        assert qrels == TRUTH and list(qrels) == ["q2", "q1"], judgments
 
 
 def test_every_form_of_a_run_is_the_same(tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.write_text("q2 Q0 b 1 .25 t\nq2 Q0 a 2 5e-1 t\nq1 Q0 a 1 +1 t\n")
-    for given in (
+    for run in (
         RUN,
         path,
         (QUERIES, DOCUMENTS, SCORES),
@@ -78,7 +78,7 @@ def test_every_form_of_a_run_is_the_same(tmp_path: Path) -> None:
         polars.DataFrame(table("query_id", "doc_id", "score", SCORES)),
         pyarrow.table(table("q_id", "doc_id", "score", SCORES)),
     ):
-        assert run_of(given) == RUN, given
+        assert run_of(run) == RUN, run
     numbered = pandas.DataFrame({"qid": [1, 1], "docid": [7, 8], "score": [1.0, 2.0]})
     assert run_of(numbered) == {1: {7: 1.0, 8: 2.0}}
 
@@ -121,16 +121,21 @@ def test_other_forms_are_refused_with_their_place(given: object, where: str, par
 
 
 def test_judgments_without_a_column_of_grades_have_grade_1() -> None:
-    given = {"user": np.array(["u", "u", "v"]), "item": [7, 8, 7]}
-    frames = (given, pandas.DataFrame(given), polars.DataFrame(given), pyarrow.table(given))
-    columns = {name: pandas.Series(values) for name, values in given.items()}
-    for table in (*frames, columns, {**given, "time": [1.5, 2.5, 3.5]}):
+    judgments = {"user": np.array(["u", "u", "v"]), "item": [7, 8, 7]}
+    frames = (
+        judgments,
+        pandas.DataFrame(judgments),
+        polars.DataFrame(judgments),
+        pyarrow.table(judgments),
+    )
+    columns = {name: pandas.Series(values) for name, values in judgments.items()}
+    for table in (*frames, columns, {**judgments, "time": [1.5, 2.5, 3.5]}):
         assert judgments_of(table) == {"u": {7: 1, 8: 1}, "v": {7: 1}}
     run = {"u": [9, 8], "v": [7]}
-    found = evaluate(given, run, "recall")
-    assert found["recall"] == 0.75
-    assert "no column of grades" in repr(found)
-    assert "no column of grades" not in repr(evaluate(judgments_of(given), run, "recall"))
+    evaluation = evaluate(judgments, run, "recall")
+    assert evaluation["recall"] == 0.75
+    assert "no column of grades" in repr(evaluation)
+    assert "no column of grades" not in repr(evaluate(judgments_of(judgments), run, "recall"))
 
 
 def test_a_dict_of_documents_is_one_of_queries_unless_it_has_columns_of_both() -> None:

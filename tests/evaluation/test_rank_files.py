@@ -34,8 +34,8 @@ def written(folder: Path, name: str, data: bytes) -> Path:
     return path
 
 
-def same_means(found: Mapping[str, float], expected: Mapping[str, float]) -> bool:
-    return dict(found) == dict(expected) and len(found) == len(MEASURES)
+def same_means(means: Mapping[str, float], expected: Mapping[str, float]) -> bool:
+    return dict(means) == dict(expected) and len(means) == len(MEASURES)
 
 
 def test_rows_of_a_query_are_a_list_and_scores_are_in_the_order_of_the_rows(
@@ -52,8 +52,8 @@ def test_rows_of_a_query_are_a_list_and_scores_are_in_the_order_of_the_rows(
     by_place = written(tmp_path, "c.pred", ranklib.encode())
     for run in (plain, savetxt, by_place, SCORES, np.array(SCORES)):
         assert same_means(evaluate(rows, run, MEASURES), expected)
-    both = compare_runs(rows, {"a": plain, "b": [0.1, 0.2, 0.3, 0.4, 0.5]}, "mrr")
-    assert both.runs["a"]["mrr"] == expected["mrr"] and both.runs["b"]["mrr"] == 1.0
+    comparison = compare_runs(rows, {"a": plain, "b": [0.1, 0.2, 0.3, 0.4, 0.5]}, "mrr")
+    assert comparison.runs["a"]["mrr"] == expected["mrr"] and comparison.runs["b"]["mrr"] == 1.0
 
 
 def test_sizes_of_queries_stand_in_a_file_beside_the_rows(tmp_path: Path) -> None:

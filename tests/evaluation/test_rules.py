@@ -25,22 +25,27 @@ RUN = {
 
 def test_the_rules_of_a_tool_are_those_that_its_name_stands_for() -> None:
     for like, missing, p in (("trec_eval", "skip", 0.9), ("ir_measures", "zero", 0.8)):
-        found = evaluate(QRELS, RUN, [NDCG @ 3, "rbp"], like=like)
+        evaluation = evaluate(QRELS, RUN, [NDCG @ 3, "rbp"], like=like)
         rules = {"ties": "trec_eval", "empty": "zero", "missing": missing}
         same = evaluate(QRELS, RUN, [NDCG(gain="linear") @ 3, RBP(p=p)], **rules)  # type: ignore[arg-type]
-        assert found == same
-        assert found.rules == {**rules, "rel": 1, "judged_only": False, "like": like}
+        assert evaluation == same
+        assert evaluation.rules == {**rules, "rel": 1, "judged_only": False, "like": like}
         text = f'as {like}: ties="trec_eval", empty="zero", missing="{missing}"'
-        assert text in repr(found).splitlines()
+        assert text in repr(evaluation).splitlines()
     assert evaluate(QRELS, RUN, "ap").rules["like"] == ""
 
 
 def test_what_is_passed_goes_before_the_rules_of_a_tool() -> None:
-    found = evaluate(QRELS, RUN, "ap", like="trec_eval", missing="zero")
-    assert found == evaluate(QRELS, RUN, "ap", like="ir_measures")
-    assert 'missing="zero"' in repr(found)
-    kept = ['NDCG(gain="exponential")@3', "ndcg_burges@5", "nDCG(dcg='exp-log2')@2", "RBP(p=0.8)"]
-    assert list(evaluate(QRELS, RUN, kept, like="trec_eval")) == [
+    evaluation = evaluate(QRELS, RUN, "ap", like="trec_eval", missing="zero")
+    assert evaluation == evaluate(QRELS, RUN, "ap", like="ir_measures")
+    assert 'missing="zero"' in repr(evaluation)
+    measures = [
+        'NDCG(gain="exponential")@3',
+        "ndcg_burges@5",
+        "nDCG(dcg='exp-log2')@2",
+        "RBP(p=0.8)",
+    ]
+    assert list(evaluate(QRELS, RUN, measures, like="trec_eval")) == [
         *("NDCG@3", "NDCG@5", "NDCG@2", "RBP"),
     ]
     assert list(evaluate(QRELS, RUN, [RBP(p=0.5), AP], like="trec_eval", rel=2)) == [
@@ -51,25 +56,27 @@ def test_what_is_passed_goes_before_the_rules_of_a_tool() -> None:
 
 
 def test_a_measure_is_found_without_the_parameters_that_the_rules_gave_it() -> None:
-    found = evaluate(QRELS, RUN, ["ndcg@3", "rbp", "P_2"], like="trec_eval", rel=2)
-    assert found["ndcg@3"] == found['NDCG(gain="linear")@3']
-    assert found.interval("NDCG@3") == found.interval('NDCG(gain="linear")@3')
-    assert found["P@2"] == found["P(rel=2)@2"] and "ndcg@4" not in found
-    both = evaluate(QRELS, RUN, [P(rel=2) @ 2, P(rel=3) @ 2])
+    evaluation = evaluate(QRELS, RUN, ["ndcg@3", "rbp", "P_2"], like="trec_eval", rel=2)
+    assert evaluation["ndcg@3"] == evaluation['NDCG(gain="linear")@3']
+    assert evaluation.interval("NDCG@3") == evaluation.interval('NDCG(gain="linear")@3')
+    assert evaluation["P@2"] == evaluation["P(rel=2)@2"] and "ndcg@4" not in evaluation
+    rel_evaluation = evaluate(QRELS, RUN, [P(rel=2) @ 2, P(rel=3) @ 2])
     with pytest.raises(KeyError, match="name one of these"):
-        both["P@2"]
+        rel_evaluation["P@2"]
 
 
 def test_a_name_of_trec_eval_has_a_note_where_its_value_there_is_another() -> None:
     names = ["map", "ndcg_cut_3", "P_2", "recip_rank", "ndcg@3"]
-    theirs = evaluate(QRELS, RUN, names[:-1], like="trec_eval")
-    found = evaluate(QRELS, RUN, names)
-    [note] = [line for line in found._notes() if "trec_eval has" in line]
+    peer_evaluation = evaluate(QRELS, RUN, names[:-1], like="trec_eval")
+    evaluation = evaluate(QRELS, RUN, names)
+    [note] = [line for line in evaluation._notes() if "trec_eval has" in line]
     values = re.findall(r"(\w+) (0\.[0-9]+)", note)
     assert [name for name, _ in values] == names[:-1]
-    assert [float(value) for _, value in values] == pytest.approx([*theirs.values()], abs=5e-6)
+    assert [float(value) for _, value in values] == pytest.approx(
+        [*peer_evaluation.values()], abs=5e-6
+    )
     assert note.endswith('like="trec_eval"')
-    for same in (theirs, evaluate(QRELS, RUN, ["ap", "P@2", "ndcg@3"])):
+    for same in (peer_evaluation, evaluate(QRELS, RUN, ["ap", "P@2", "ndcg@3"])):
         assert "trec_eval has" not in repr(same)
     plain = {"q": {"a": 1}}
     assert "trec_eval has" not in repr(evaluate(plain, {"q": ["b", "a"]}, ["map", "P_2", "bpref"]))
@@ -89,28 +96,28 @@ def test_the_note_of_a_comparison_names_the_run() -> None:
     lines = repr(compare_runs(QRELS, runs, "map", empty="zero"))
     assert re.search(r"tied: by its own rules trec_eval has map [0-9.]+:", lines)
     assert "ranked: by its own rules" not in lines
-    found = compare_runs(QRELS, runs, "map", like="trec_eval")
-    assert found.runs["tied"].queries == ("easy", "hard", "empty")
-    assert 'as trec_eval: ties="trec_eval"' in repr(found)
+    comparison = compare_runs(QRELS, runs, "map", like="trec_eval")
+    assert comparison.runs["tied"].queries == ("easy", "hard", "empty")
+    assert 'as trec_eval: ties="trec_eval"' in repr(comparison)
 
 
 def test_documents_that_are_not_judged_are_left_out_of_the_run() -> None:
     judged = {q: {d: s for d, s in run.items() if d in QRELS[q]} for q, run in RUN.items()}
     measures = ["ap", "ndcg@3", "P@2"]
-    found = evaluate(QRELS, RUN, measures, judged_only=True)
-    assert found == evaluate(QRELS, judged, measures)
-    assert "documents that are not judged are left out of runs" in repr(found)
+    evaluation = evaluate(QRELS, RUN, measures, judged_only=True)
+    assert evaluation == evaluate(QRELS, judged, measures)
+    assert "documents that are not judged are left out of runs" in repr(evaluation)
     ranked = {query: list(run) for query, run in RUN.items()}
     by_rank = {query: list(run) for query, run in judged.items()}
     assert evaluate(QRELS, ranked, "ap", judged_only=True) == evaluate(QRELS, by_rank, "ap")
-    theirs = [ir_measures.AP(judged_only=True), ir_measures.P(judged_only=True, rel=2) @ 2]
-    of_theirs = evaluate(QRELS, RUN, theirs)
+    peer_measures = [ir_measures.AP(judged_only=True), ir_measures.P(judged_only=True, rel=2) @ 2]
+    of_theirs = evaluate(QRELS, RUN, peer_measures)
     assert of_theirs == evaluate(QRELS, RUN, ["ap", "P(rel=2)@2"], judged_only=True)
     assert evaluate(QRELS, RUN, "AP(judged_only=False)") == evaluate(QRELS, RUN, "AP")
     with pytest.raises(SettingsError, match="judged_only of all measures or of none"):
-        evaluate(QRELS, RUN, [*theirs, "P@1"])
+        evaluate(QRELS, RUN, [*peer_measures, "P@1"])
     with pytest.raises(SettingsError, match="True or False"):
-        evaluate(QRELS, RUN, theirs, judged_only=0)  # type: ignore[arg-type]
+        evaluate(QRELS, RUN, peer_measures, judged_only=0)  # type: ignore[arg-type]
 
 
 def test_rbp_of_grades_is_not_said_to_be_that_of_trec_eval() -> None:
@@ -125,9 +132,9 @@ def test_rbp_of_grades_is_not_said_to_be_that_of_trec_eval() -> None:
 
 
 def test_what_is_no_measure_is_refused_as_elsewhere() -> None:
-    for given in (5, None, np.array("map"), [5], []):
+    for measure in (5, None, np.array("map"), [5], []):
         with pytest.raises(SettingsError):
-            evaluate(QRELS, RUN, given)  # type: ignore[arg-type]
+            evaluate(QRELS, RUN, measure)  # type: ignore[arg-type]
     assert evaluate(QRELS, RUN, (name for name in ["ap"])) == evaluate(QRELS, RUN, "ap")
 
 

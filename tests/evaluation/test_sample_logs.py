@@ -159,11 +159,13 @@ def test_the_mean_over_epochs_is_all_epochs_clustered_by_question(tmp_path: Path
 def test_two_models_are_paired_by_question_as_the_paired_t_test_pairs_them(tmp_path: Path) -> None:
     logs = {"a": write_json(tmp_path / "a.json", "a"), "b": write_eval(tmp_path / "b.eval", "b")}
     a, b = means_of("a")["points"], means_of("b")["points"]
-    found = compare_samples(logs).difference("b", "points")
+    difference = compare_samples(logs).difference("b", "points")
     test = stats.ttest_rel(b, a)
-    assert found.pvalue == pytest.approx(test.pvalue, rel=1e-10)
+    assert difference.pvalue == pytest.approx(test.pvalue, rel=1e-10)
     interval = test.confidence_interval(0.95)
-    assert [found.lower, found.upper] == pytest.approx([interval.low, interval.high], rel=1e-10)
+    assert [difference.lower, difference.upper] == pytest.approx(
+        [interval.low, interval.high], rel=1e-10
+    )
     clustered = compare_samples(logs, "points", users="passage").difference("b", "points")
     assert clustered.se == pytest.approx(stderr(b - a, PASSAGES), rel=1e-12)
     sliced = compare_samples(logs, "points", users="passage", by="hard")
@@ -173,7 +175,7 @@ def test_two_models_are_paired_by_question_as_the_paired_t_test_pairs_them(tmp_p
     entry = sliced.slices["true"].difference("b", "points")
     assert (entry.se, entry.queries) == (pytest.approx(error, rel=1e-12), 8)
     swapped = compare_samples(logs, baseline="b").difference("a", "points")
-    assert swapped.difference == -found.difference
+    assert swapped.difference == -difference.difference
 
 
 def document(i: int, filters: str, **scores: object) -> dict[str, object]:
@@ -208,10 +210,10 @@ def test_documents_of_lm_eval_have_its_error_and_a_filter_where_there_are_severa
         assert evaluate_samples(path, "f1").interval("f1").se == pytest.approx(
             stderr(values[:, 1]), rel=1e-12
         )
-    both = [document(i, f, exact_match=values[i, j], bleu=["!", "?"])
+    documents = [document(i, f, exact_match=values[i, j], bleu=["!", "?"])
             for i in range(N) for j, f in enumerate(("strict", "flexible"))]  # fmt: skip
-    former = [{key: value for key, value in line.items() if key != "metrics"} for line in both]
-    for lines in (both, former):
+    former = [{key: value for key, value in line.items() if key != "metrics"} for line in documents]
+    for lines in (documents, former):
         result = evaluate_samples(write_lines(tmp_path / "two.jsonl", lines))
         assert [*result] == ["exact_match(strict)", "exact_match(flexible)"]
         assert result["exact_match(flexible)"] == pytest.approx(values[:, 1].mean(), rel=1e-14)
@@ -235,15 +237,15 @@ def test_only_samples_that_both_logs_score_are_compared_and_the_rest_is_counted(
     nan = float("nan")
     old = SampleLog("old", {"m": {1: 0.0, 2: 1.0, 3: 0.0, 4: nan, 6: 1.0}})
     new = SampleLog("new", {"m": {1: 1.0, 2: 1.0, 3: 0.5, 4: 1.0, 5: 1.0}, "other": {1: 1.0}})
-    found = compare_samples({"old": old, "new": new})
-    entry = found.difference("new", "m")
+    comparison = compare_samples({"old": old, "new": new})
+    entry = comparison.difference("new", "m")
     test = stats.ttest_rel([1.0, 1.0, 0.5], [0.0, 1.0, 0.0])
     assert (entry.mean, entry.baseline_mean, entry.queries) == (2.5 / 3, 1 / 3, 3)
     assert entry.pvalue == pytest.approx(test.pvalue, rel=1e-10)
-    text = str(found)
+    text = str(comparison)
     assert "1 sample without m: left out" in text
     assert "1 sample that not every log has: left out" in text
-    assert [*found.runs["old"]] == ["m"]
+    assert [*comparison.runs["old"]] == ["m"]
 
 
 def test_parts_of_a_score_have_names_and_a_sample_without_a_score_is_left_out(
@@ -351,9 +353,9 @@ def test_names_that_are_not_there_are_refused_with_those_that_are(tmp_path: Path
         compare_samples({"a": log, "b": log}, baseline="c")
     with pytest.raises(InputError, match="use evaluate_samples"):
         compare_samples({"a": log})
-    other = SampleLog("b", {"match": {"z": 1.0}})
+    disjoint_log = SampleLog("b", {"match": {"z": 1.0}})
     with pytest.raises(InputError, match=r"samples that every log has, got none; .*'q0', 'z'"):
-        compare_samples({"a": log, "b": other})
+        compare_samples({"a": log, "b": disjoint_log})
     with pytest.raises(InputError, match="got none that every log has"):
         compare_samples({"a": log, "b": SampleLog("b", {"x": {"q0": 1.0}})})
     documents = [write_lines(tmp_path / f"{i}.jsonl", [{**document(0, "none", acc=1.0),

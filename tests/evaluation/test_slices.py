@@ -29,44 +29,44 @@ def rows_of(columns: dict[str, dict[str, Any]]) -> dict[str, list[Any]]:
     """The judgments as a table, with these columns."""
     rows = [(q, d, grade) for q, truth in QRELS.items() for d, grade in truth.items()]
     table = dict(zip(("query", "doc", "grade"), map(list, zip(*rows, strict=True)), strict=True))
-    return table | {name: [of[q] for q in table["query"]] for name, of in columns.items()}
+    return table | {name: [values[q] for q in table["query"]] for name, values in columns.items()}
 
 
 @pytest.mark.parametrize("rules", [{}, {"empty": "zero"}, {"missing": "skip"}, {"users": USERS}])
 def test_a_slice_is_evaluated_as_its_queries_alone(rules: dict[str, Any]) -> None:
-    found = evaluate(QRELS, RUN, MEASURES, by=LENGTHS, **rules)
-    assert list(found.slices) == ["long", "short"]
-    for name, evaluation in found.slices.items():
+    whole = evaluate(QRELS, RUN, MEASURES, by=LENGTHS, **rules)
+    assert list(whole.slices) == ["long", "short"]
+    for name, evaluation in whole.slices.items():
         qrels = {query: truth for query, truth in QRELS.items() if LENGTHS[query] == name}
         run = {query: scores for query, scores in RUN.items() if LENGTHS[query] == name}
-        alone = evaluate(qrels, run, MEASURES, **rules)
-        assert evaluation == alone and repr(evaluation) == repr(alone)
-        assert evaluation.per_query.keys() == alone.per_query.keys()
-        assert (evaluation.missing, evaluation.unjudged) == (alone.missing, alone.unjudged)
+        expected = evaluate(qrels, run, MEASURES, **rules)
+        assert evaluation == expected and repr(evaluation) == repr(expected)
+        assert evaluation.per_query.keys() == expected.per_query.keys()
+        assert (evaluation.missing, evaluation.unjudged) == (expected.missing, expected.unjudged)
         for measure in MEASURES:
-            assert evaluation.interval(measure) == alone.interval(measure)
+            assert evaluation.interval(measure) == expected.interval(measure)
 
 
 def test_the_slices_give_the_whole() -> None:
-    found, plain = (evaluate(QRELS, RUN, MEASURES, by=by) for by in (LENGTHS, None))
-    assert replace(found, slices=plain.slices) == plain
-    parts = found.slices.values()
-    assert sum(part.rows for part in parts) == found.rows
-    assert sum(part.lists_kept or 0 for part in parts) == found.lists_kept
-    assert {query for part in parts for query in part.queries} == {*found.queries}
+    whole, plain = (evaluate(QRELS, RUN, MEASURES, by=slicing) for slicing in (LENGTHS, None))
+    assert replace(whole, slices=plain.slices) == plain
+    parts = whole.slices.values()
+    assert sum(part.rows for part in parts) == whole.rows
+    assert sum(part.lists_kept or 0 for part in parts) == whole.lists_kept
+    assert {query for part in parts for query in part.queries} == {*whole.queries}
     hits = [
         value for part in parts for value in part.by_query["HR@1"].tolist() if not math.isnan(value)
     ]
-    assert found["success@1"] == pytest.approx(fmean(hits), rel=1e-15)
+    assert whole["success@1"] == pytest.approx(fmean(hits), rel=1e-15)
 
 
 def test_a_note_of_each_slice_is_not_one_of_all() -> None:
     qrels = {"a": {"x": 1}, "b": {"x": 0}, "c": {"x": 1}, "d": {"x": 0}}
-    by = {"a": 1, "b": 1, "c": 2, "d": 2}
-    found = evaluate(qrels, {query: ["x"] for query in qrels}, "ap", by=by)
-    assert "2 queries with nothing relevant" in repr(found)
-    assert "1 query with nothing relevant" in repr(found.slices[2])
-    assert "nothing relevant" not in repr(found.slices)
+    slicing = {"a": 1, "b": 1, "c": 2, "d": 2}
+    whole = evaluate(qrels, {query: ["x"] for query in qrels}, "ap", by=slicing)
+    assert "2 queries with nothing relevant" in repr(whole)
+    assert "1 query with nothing relevant" in repr(whole.slices[2])
+    assert "nothing relevant" not in repr(whole.slices)
 
 
 def test_one_slice_of_all_queries_is_the_whole() -> None:
@@ -79,12 +79,12 @@ def test_the_order_of_queries_and_of_rows_does_not_matter() -> None:
     table = rows_of({"length": LENGTHS, "year": YEARS})
     order = rng.permutation(len(table["query"]))
     mixed = {name: [column[i] for i in order] for name, column in table.items()}
-    by = ["length", "year"]
-    found, same = (evaluate(qrels, RUN, MEASURES, by=by) for qrels in (table, mixed))
-    assert list(found.slices) == list(same.slices)
-    for key, evaluation in found.slices.items():
+    slicing = ["length", "year"]
+    whole, same = (evaluate(qrels, RUN, MEASURES, by=slicing) for qrels in (table, mixed))
+    assert list(whole.slices) == list(same.slices)
+    for key, evaluation in whole.slices.items():
         assert evaluation.means == same.slices[key].means
-    assert found.to_dict() == same.to_dict()
+    assert whole.to_dict() == same.to_dict()
 
 
 def test_a_column_and_a_mapping_give_the_same_slices() -> None:
@@ -100,16 +100,16 @@ def test_a_column_and_a_mapping_give_the_same_slices() -> None:
             == (by_mapping.slices["long"])
         )
     for of_run in (frame, lazy):
-        found = evaluate(QRELS, of_run, MEASURES, by="length", missing="skip")
-        assert found.slices["short"].queries == tuple(
+        whole = evaluate(QRELS, of_run, MEASURES, by="length", missing="skip")
+        assert whole.slices["short"].queries == tuple(
             query for query in QRELS if LENGTHS[query] == "short" and query in RUN
         )
     topics = pandas.DataFrame({"qid": list(QRELS), "length": list(of_judged.values())})
-    for by in (topics, polars.from_pandas(topics)):
-        assert evaluate(QRELS, RUN, MEASURES, by=by) == by_mapping
-    both = evaluate(QRELS, RUN, MEASURES, by=topics.assign(year=list(YEARS.values())))
-    assert both.slices["length", "long"] == by_mapping.slices["long"]
-    assert list(both.slices)[2] == ("year", 2020)
+    for slicing in (topics, polars.from_pandas(topics)):
+        assert evaluate(QRELS, RUN, MEASURES, by=slicing) == by_mapping
+    year_evaluation = evaluate(QRELS, RUN, MEASURES, by=topics.assign(year=list(YEARS.values())))
+    assert year_evaluation.slices["length", "long"] == by_mapping.slices["long"]
+    assert list(year_evaluation.slices)[2] == ("year", 2020)
     series = pandas.Series(of_judged)
     assert evaluate(QRELS, RUN, MEASURES, by=series) == by_mapping
 
@@ -129,14 +129,14 @@ def test_several_columns_are_crossed_and_several_names_are_apart() -> None:
 
 
 def test_the_table_has_the_whole_and_each_slice_by_its_key() -> None:
-    found = evaluate(QRELS, RUN, ["map", "mrr"], by=LENGTHS)
-    columns = found.to_dict()
+    whole = evaluate(QRELS, RUN, ["map", "mrr"], by=LENGTHS)
+    columns = whole.to_dict()
     assert columns["key"] == [None, None, "long", "long", "short", "short"]
     assert columns["name"] == ["AP", "MRR"] * 3
-    assert columns["value"][2] == found.slices["long"]["map"]
-    assert columns["ci_lower"][4] == found.slices["short"].interval("map").lower
+    assert columns["value"][2] == whole.slices["long"]["map"]
+    assert columns["ci_lower"][4] == whole.slices["short"].interval("map").lower
     assert columns["rows"] == [40, 40, 26, 26, 14, 14]
-    lines = repr(found).splitlines()
+    lines = repr(whole).splitlines()
     assert lines[4].split()[:3] == ["long:", "AP", "26"]
     assert lines[2].split()[:2] == ["AP", "40"]
 
@@ -171,29 +171,31 @@ def test_a_column_is_refused_where_neither_side_has_columns() -> None:
 
 
 def test_the_differences_of_slices_are_paired_and_adjusted_with_all_others() -> None:
-    other = {q: {d: s + float(rng.normal()) for d, s in of.items()} for q, of in RUN.items()}
-    runs = {"a": RUN, "b": other}
-    found = compare_runs(QRELS, runs, ["map", "ndcg@5"], by=LENGTHS)
+    noisy_run = {
+        q: {d: s + float(rng.normal()) for d, s in scores.items()} for q, scores in RUN.items()
+    }
+    runs = {"a": RUN, "b": noisy_run}
+    whole = compare_runs(QRELS, runs, ["map", "ndcg@5"], by=LENGTHS)
     plain = compare_runs(QRELS, runs, ["map", "ndcg@5"])
-    every = [*found.differences]
-    for name, comparison in found.slices.items():
+    every = [*whole.differences]
+    for name, comparison in whole.slices.items():
         qrels = {query: truth for query, truth in QRELS.items() if LENGTHS[query] == name}
-        alone = compare_runs(qrels, runs, ["map", "ndcg@5"])
-        for one, same in zip(comparison.differences, alone.differences, strict=True):
-            assert replace(one, pvalue_holm=0.0) == replace(same, pvalue_holm=0.0)
+        expected = compare_runs(qrels, runs, ["map", "ndcg@5"])
+        for difference, same in zip(comparison.differences, expected.differences, strict=True):
+            assert replace(difference, pvalue_holm=0.0) == replace(same, pvalue_holm=0.0)
         every += comparison.differences
-    for one, same in zip(found.differences, plain.differences, strict=True):
-        assert replace(one, pvalue_holm=0.0) == replace(same, pvalue_holm=0.0)
-    ranked = sorted(every, key=lambda one: one.pvalue)
+    for difference, same in zip(whole.differences, plain.differences, strict=True):
+        assert replace(difference, pvalue_holm=0.0) == replace(same, pvalue_holm=0.0)
+    ranked = sorted(every, key=lambda entry: entry.pvalue)
     assert ranked[0].pvalue_holm == min(1.0, len(every) * ranked[0].pvalue)
-    assert [one.pvalue_holm for one in ranked] == sorted(one.pvalue_holm for one in ranked)
+    assert [entry.pvalue_holm for entry in ranked] == sorted(entry.pvalue_holm for entry in ranked)
 
-    columns = found.to_dict()
+    columns = whole.to_dict()
     assert columns["key"][:3] == ["a", "b", "b"] and columns["key"][6:8] == [
         ["long", "a"],
         ["long", "b"],
     ]
-    lines = repr(found).splitlines()
+    lines = repr(whole).splitlines()
     assert lines[1].split()[:3] == ["measure", "slice:", "run"]
     assert [[part.strip() for part in line.split("  ") if part][:2] for line in lines[2:8]] == [
         *(["AP", "a"], ["AP", "b"], ["AP", "long: a"], ["AP", "long: b"]),

@@ -39,7 +39,7 @@ def table(query: str, document: str, grade: str, subtopic: str) -> dict[str, Any
 
 
 def test_every_form_of_judgments_by_subtopic_is_the_same(tmp_path: Path) -> None:
-    for given in (
+    for judgments in (
         TRUTH,
         trec(tmp_path),
         str(trec(tmp_path)),
@@ -52,26 +52,26 @@ def test_every_form_of_judgments_by_subtopic_is_the_same(tmp_path: Path) -> None
         polars.DataFrame(table("query", "doc", "rel", "subtopic")),
         pyarrow.table(table("q_id", "doc_id", "rel", "iter")),
     ):
-        assert judgments_of(given, subtopics=True) == TRUTH, given
+        assert judgments_of(judgments, subtopics=True) == TRUTH, judgments
 
 
 def test_other_measures_read_the_highest_grade_of_a_document(tmp_path: Path) -> None:
-    found = evaluate(
+    evaluation = evaluate(
         trec(tmp_path), RUN, ["StRecall@2", "P(rel=2)@2", "AlphaNDCG(rel=2)@2", "ndcg"]
     )
     plain = evaluate({"q1": {"a": 1, "b": 2, "d": 0}, "q2": {"a": 1}}, RUN, ["P(rel=2)@2", "ndcg"])
-    assert [found[m] for m in plain] == list(plain.values())
-    assert found.per_query["q1"]["StRecall@2"] == 0.5
+    assert [evaluation[m] for m in plain] == list(plain.values())
+    assert evaluation.per_query["q1"]["StRecall@2"] == 0.5
     second = pytest.approx(0.6309297535714574, abs=1e-15)
-    assert found.per_query["q1"]["AlphaNDCG(rel=2)@2"] == second
+    assert evaluation.per_query["q1"]["AlphaNDCG(rel=2)@2"] == second
     sets = evaluate({"q": {"a": {"x"}, "b": ["x", "y"], "c": []}}, {"q": ["a", "b"]}, "strec@1")
     assert sets["strec@1"] == 0.5
 
 
 def test_runs_are_compared_by_measures_of_subtopics(tmp_path: Path) -> None:
     better = {"q1": ["b", "a"], "q2": ["a"]}
-    found = compare_runs(trec(tmp_path), {"one": RUN, "two": better}, ["alpha_ndcg@2"])
-    assert found.difference("two", "alpha_ndcg@2").difference > 0
+    comparison = compare_runs(trec(tmp_path), {"one": RUN, "two": better}, ["alpha_ndcg@2"])
+    assert comparison.difference("two", "alpha_ndcg@2").difference > 0
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,13 @@ def test_a_diversity_file_read_by_grades_says_which_measures_read_subtopics(
 
 def test_rel_is_that_of_every_measure_that_names_no_other() -> None:
     truth, run = {"q": {"a": 3, "b": 2, "c": 1}}, {"q": ["c", "b", "a"]}
-    found = evaluate(truth, run, ["P@1", "map", "P(rel=3)@3", "ndcg@2", "rbp"], rel=2)
-    assert list(found) == ["P(rel=2)@1", "AP(rel=2)", "P(rel=3)@3", "NDCG@2", "RBP(rel=2)"]
-    assert (found["P(rel=2)@1"], found["AP(rel=2)"], found["P(rel=3)@3"]) == (0, 7 / 12, 1 / 3)
+    evaluation = evaluate(truth, run, ["P@1", "map", "P(rel=3)@3", "ndcg@2", "rbp"], rel=2)
+    assert list(evaluation) == ["P(rel=2)@1", "AP(rel=2)", "P(rel=3)@3", "NDCG@2", "RBP(rel=2)"]
+    assert (evaluation["P(rel=2)@1"], evaluation["AP(rel=2)"], evaluation["P(rel=3)@3"]) == (
+        0,
+        7 / 12,
+        1 / 3,
+    )
     compared = compare_runs(truth, {"x": run, "y": {"q": ["a"]}}, [P @ 1], rel=2)
     assert compared.difference("y", "P(rel=2)@1").difference == 1
     for rel in (0, 16, 1.5, "2", True):

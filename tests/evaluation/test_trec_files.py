@@ -104,11 +104,11 @@ def test_a_file_that_does_not_end_is_left(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_no_bytes_do_more_than_parse_or_refuse(data: bytes) -> None:
     for read in (read_qrels, read_run):
         try:
-            found = read(_file(data))
+            result = read(_file(data))
         except StreamMetricsError as error:
             assert error.hint
         else:
-            assert found and all(found.values())
+            assert result and all(result.values())
 
 
 def _file(data: bytes) -> str:

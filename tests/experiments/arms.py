@@ -34,8 +34,8 @@ def grouped_clicks(seed: int, users: int, rate: float, *, first: int = 0) -> Use
     """Ten rows of each user, who each have a rate of their own."""
     rng, state = np.random.default_rng(seed), UserGroups(Ratio())
     who = np.repeat(np.arange(first, first + users), 10)
-    own = np.repeat(rng.beta(1, 1 / rate - 1, users), 10)
-    state.update(groups=who, numerators=(rng.random(len(who)) < own).astype(float))
+    rates = np.repeat(rng.beta(1, 1 / rate - 1, users), 10)
+    state.update(groups=who, numerators=(rng.random(len(who)) < rates).astype(float))
     return state
 
 
@@ -56,14 +56,14 @@ def units(ids: range) -> Units:
 
 def plan(**settings: object) -> Plan:
     """random against bts on ctr, with the horizon of the real stream, unless said otherwise."""
-    given = {
+    arguments = {
         "control": "random",
         "variants": ("random", "bts"),
         "decision": ("ctr",),
         "horizon": Horizon(units=10_000, baseline=0.00575),
         **settings,
     }
-    return Plan(**given)  # type: ignore[arg-type]
+    return Plan(**arguments)  # type: ignore[arg-type]
 
 
 def of_states(
@@ -86,15 +86,15 @@ def two(control: tuple[int, int], treatment: tuple[int, int], **settings: object
 
 def only(experiment: Experiment) -> Contrast:
     """Its one comparison."""
-    (found,) = experiment.contrasts()
-    return found
+    (contrast,) = experiment.contrasts()
+    return contrast
 
 
 def followed(experiments: Sequence[Experiment], *, days: float | None = None) -> Report:
     """The report after a look at each of these, one after the other."""
     monitor = Monitor()
-    for i, one in enumerate(experiments):
-        readings = one.readings(monitor.last("x", 1))
+    for i, experiment in enumerate(experiments):
+        readings = experiment.readings(monitor.last("x", 1))
         monitor += Monitor.of([Look.at("x", 1, {"a": i}, readings)])
     outcome = experiments[-1].outcome()
     watched = {name: monitor.watched("x", 1, name, alpha) for name, alpha in outcome.alphas.items()}
@@ -103,7 +103,7 @@ def followed(experiments: Sequence[Experiment], *, days: float | None = None) ->
 
 def finding(experiment: Experiment, *readings: Anytime) -> Finding:
     """What it finds of its one comparison, after looks at ctr with these readings."""
-    rows = [Look.at("x", 1, {"a": i}, {NAME: one}) for i, one in enumerate(readings)]
+    rows = [Look.at("x", 1, {"a": i}, {NAME: reading}) for i, reading in enumerate(readings)]
     watched = {NAME: Monitor.of(rows).watched("x", 1, NAME)} if rows else None
-    (found,) = experiment.report(watched).findings
-    return found
+    (result,) = experiment.report(watched).findings
+    return result

@@ -18,11 +18,13 @@ EQUAL = SampleRatio({"a": 1, "b": 1})
 
 
 def test_arms_are_matched_by_name_in_any_order() -> None:
-    found = SampleRatio({"b": 3, "c": 2, "a": 5}, k=100).at({"c": 19_740, "a": 50_210, "b": 30_050})
-    assert found.counts == (("a", 50_210), ("b", 30_050), ("c", 19_740))
-    assert f"{found.pvalue:.11f}" == "0.11387354887" and found.df == 2
-    assert f"{found.log_e:.14f}" == "-4.73569880460797"
-    assert found.anytime_p == 1.0 and not found.alarm and not found.reason
+    result = SampleRatio({"b": 3, "c": 2, "a": 5}, k=100).at(
+        {"c": 19_740, "a": 50_210, "b": 30_050}
+    )
+    assert result.counts == (("a", 50_210), ("b", 30_050), ("c", 19_740))
+    assert f"{result.pvalue:.11f}" == "0.11387354887" and result.df == 2
+    assert f"{result.log_e:.14f}" == "-4.73569880460797"
+    assert result.anytime_p == 1.0 and not result.alarm and not result.reason
 
 
 def test_the_alarm_is_at_a_thousand() -> None:
@@ -34,26 +36,34 @@ def test_the_alarm_is_at_a_thousand() -> None:
 
 def test_an_arm_that_was_to_get_no_unit_is_an_alarm_once_it_has_one() -> None:
     declared = SampleRatio({"a": 1, "b": 1, "z": 0})
-    found = declared.at({"a": 5000, "b": 5000, "z": 1})
-    assert (found.pvalue, found.e_value, found.anytime_p, found.alarm) == (0.0, math.inf, 0.0, True)
+    result = declared.at({"a": 5000, "b": 5000, "z": 1})
+    assert (result.pvalue, result.e_value, result.anytime_p, result.alarm) == (
+        0.0,
+        math.inf,
+        0.0,
+        True,
+    )
     assert not declared.at({"a": 5000, "b": 5000, "z": 0}).alarm
 
 
 def test_an_arm_that_the_weights_do_not_name_is_an_error_and_no_alarm() -> None:
     check = SampleRatio({"control": 1, "new": 1})
-    for name, said in (
+    for name, message in (
         ("contorl", "did you mean 'control'"),
         ("zzz", "an arm that must get no unit with the weight 0"),
     ):
         with pytest.raises(InputError, match="units of the declared arms: control, new") as error:
             check.at({name: 5000, "new": 5000})
-        assert said in str(error.value) and name in str(error.value)
+        assert message in str(error.value) and name in str(error.value)
 
 
 def test_thin_data_say_why_nothing_is_known() -> None:
-    none, one = EQUAL.at({}), SampleRatio({"a": 1, "b": 0}).at({"a": 7})
+    none, single_arm = EQUAL.at({}), SampleRatio({"a": 1, "b": 0}).at({"a": 7})
     assert (none.pvalue, none.e_value) == (1.0, 1.0) and "no unit" in none.reason
-    assert (one.pvalue, one.e_value) == (1.0, 1.0) and "only one arm" in one.reason
+    assert (single_arm.pvalue, single_arm.e_value) == (
+        1.0,
+        1.0,
+    ) and "only one arm" in single_arm.reason
 
 
 def test_what_is_no_weight_and_no_count_of_units_is_refused() -> None:
@@ -72,35 +82,35 @@ def experiment(ramp: dict[str, tuple[range, range]], **settings: object) -> Expe
 
 
 def test_one_epoch_is_the_sample_ratio_of_its_units() -> None:
-    found = experiment({"": (range(5120), range(10_000, 14_880))}).srm()
-    assert found == SampleRatio({"random": 1, "bts": 1}).at({"random": 5120, "bts": 4880})
+    result = experiment({"": (range(5120), range(10_000, 14_880))}).srm()
+    assert result == SampleRatio({"random": 1, "bts": 1}).at({"random": 5120, "bts": 4880})
 
 
 def test_over_epochs_chi_square_adds_up_and_the_e_value_is_of_the_newest() -> None:
     ramp = {"a": (range(900), range(1000, 1100)), "b": (range(2000, 2400), range(3000, 3500))}
     shares = {"a": {"random": 9, "bts": 1}, "b": {"random": 1, "bts": 1}}
-    found = experiment(ramp, epoch_shares=shares).srm()
+    result = experiment(ramp, epoch_shares=shares).srm()
     first = SampleRatio(shares["a"]).at({"random": 900, "bts": 100})
     second = SampleRatio(shares["b"]).at({"random": 400, "bts": 500})
-    assert found.log_e == second.log_e
-    assert (found.statistic, found.df) == (first.statistic + second.statistic, 2)
-    assert found.counts == (("bts", 600), ("random", 1300)) and found.epoch == "b"
-    assert found.epoch_counts == (("bts", 500), ("random", 400))
-    assert 0 < found.pvalue < 1
+    assert result.log_e == second.log_e
+    assert (result.statistic, result.df) == (first.statistic + second.statistic, 2)
+    assert result.counts == (("bts", 600), ("random", 1300)) and result.epoch == "b"
+    assert result.epoch_counts == (("bts", 500), ("random", 400))
+    assert 0 < result.pvalue < 1
 
 
 def test_a_unit_counts_where_it_was_first_seen() -> None:
     # Those of the first epoch come back, in their variants: that is no second assignment.
     ramp = {"start": (range(900), range(1000, 1100)), "2026": (range(950), range(1000, 1150))}
     shares = {"start": {"random": 9, "bts": 1}, "2026": {"random": 1, "bts": 1}}
-    found = experiment(ramp, epoch_shares=shares, epochs=("start", "2026")).srm()
-    assert found.counts == (("bts", 150), ("random", 950)) and not found.alarm
-    assert found.statistic == 0.0
+    result = experiment(ramp, epoch_shares=shares, epochs=("start", "2026")).srm()
+    assert result.counts == (("bts", 150), ("random", 950)) and not result.alarm
+    assert result.statistic == 0.0
 
 
 def test_a_unit_of_a_variant_without_a_share_is_an_alarm() -> None:
-    found = experiment({"": (range(10), range(20, 21))}, shares={"random": 1}).srm()
-    assert found.alarm and found.log_e == math.inf and found.pvalue == 0.0
+    result = experiment({"": (range(10), range(20, 21))}, shares={"random": 1}).srm()
+    assert result.alarm and result.log_e == math.inf and result.pvalue == 0.0
     ramp = {"a": (range(10), range(20, 21)), "b": (range(30, 40), range(50, 51))}
     twice = experiment(ramp, shares={"random": 1}).srm()
     assert (twice.df, twice.pvalue, twice.alarm) == (0, 0.0, True)
@@ -114,25 +124,31 @@ def test_without_units_nothing_is_checked_and_the_reason_says_so() -> None:
     assert empty.reason == "no unit was counted" and empty.pvalue == 1.0
     lost = Units(max_units=2)
     lost.update([1, 2, 3])
-    found = Experiment(plan(), {}, {"": {"random": lost, "bts": lost.empty()}})
-    assert "max_units" in found.srm().reason and not found.srm().alarm
-    several = found.in_several()
+    thin_experiment = Experiment(plan(), {}, {"": {"random": lost, "bts": lost.empty()}})
+    assert "max_units" in thin_experiment.srm().reason and not thin_experiment.srm().alarm
+    several = thin_experiment.in_several()
     assert several is not None and several.sampled is None
 
 
 def test_the_share_of_several_variants_is_of_all_different_units() -> None:
     rng = np.random.default_rng(6)
     for _ in range(8):
-        seen = {
+        units_by_epoch = {
             epoch: {name: set(rng.integers(0, 60, rng.integers(0, 30)).tolist()) for name in "abc"}
             for epoch in "12"
         }
-        of = {name: seen["1"][name] | seen["2"][name] for name in "abc"}
-        whole = of["a"] | of["b"] | of["c"]
-        several = (of["a"] & of["b"]) | (of["a"] & of["c"]) | (of["b"] & of["c"])
+        units_by_arm = {
+            name: units_by_epoch["1"][name] | units_by_epoch["2"][name] for name in "abc"
+        }
+        whole = units_by_arm["a"] | units_by_arm["b"] | units_by_arm["c"]
+        several = (
+            (units_by_arm["a"] & units_by_arm["b"])
+            | (units_by_arm["a"] & units_by_arm["c"])
+            | (units_by_arm["b"] & units_by_arm["c"])
+        )
         states = {
             epoch: {name: counted(sorted(ids)) for name, ids in arms.items()}
-            for epoch, arms in seen.items()
+            for epoch, arms in units_by_epoch.items()
         }
         three = Plan(control="a", variants=("a", "b", "c"), decision=("ctr",))
         mixed = contamination(three, states, seen_in_several(three, states))

@@ -49,11 +49,11 @@ def contrast(control: Accumulator, treatment: Accumulator, metric: str = "m") ->
 
 def test_one_purchase_in_a_small_arm_is_not_called_a_difference() -> None:
     control = revenue(4000, np.random.default_rng(1).normal(20, 2, 40).tolist())
-    found = contrast(control, revenue(200, [0.5], first=10**6))
-    assert found.comparison.pvalue < 1e-6  # which is why it must not be said
-    assert found.anytime.gated and found.anytime.p_value == 1.0
-    assert (found.anytime.lower, found.anytime.upper) == (-math.inf, math.inf)
-    assert found.anytime.reason == (
+    result = contrast(control, revenue(200, [0.5], first=10**6))
+    assert result.comparison.pvalue < 1e-6  # which is why it must not be said
+    assert result.anytime.gated and result.anytime.p_value == 1.0
+    assert (result.anytime.lower, result.anytime.upper) == (-math.inf, math.inf)
+    assert result.anytime.reason == (
         "at least 1,700 more rows of bts before its mean can be judged: "
         "its skewness number is 1, needs 10"
     )
@@ -66,10 +66,10 @@ def cells(tp: int) -> BinaryConfusion:
     return state
 
 
-def lists(n: int, found: int, empty: str = "zero") -> RankingMetrics:
+def lists(n: int, hits: int, empty: str = "zero") -> RankingMetrics:
     """Of n lists so many with something relevant, at ranks 1 to 4 in turn."""
     state, labels = RankingMetrics([MRR], empty=empty), np.zeros((n, 5), int)
-    labels[np.arange(found), np.arange(found) % 4] = 1
+    labels[np.arange(hits), np.arange(hits) % 4] = 1
     state.update(labels, np.tile(np.arange(5.0, 0.0, -1.0), (n, 1)))
     return state
 
@@ -96,8 +96,8 @@ def test_an_error_of_heavy_tails_waits_for_the_cubes_and_not_for_the_squares() -
     kish = most_skewness_number(plain.n, plain.estimate, plain.se * plain.se)
     number = estimand_of(control.compute(), "mae").skewness_number
     assert kish > 50 and number < 10
-    found = contrast(control, treatment, "m.mae").anytime
-    assert found.gated and found.reason.endswith(
+    reading = contrast(control, treatment, "m.mae").anytime
+    assert reading.gated and reading.reason.endswith(
         f"more rows of random before its mean can be judged: its skewness number is "
         f"{math.floor(10 * number) / 10:g}, needs 10"
     )
@@ -126,7 +126,7 @@ FEW = "its skewness number is"
 
 def test_each_kind_of_metric_waits_for_its_number_of_values() -> None:
     rich = revenue(4000, spent(300))
-    for name, metric, state, other, why in (
+    for name, metric, state, treatment, why in (
         ("9 events", "m", clicks(9, 500), None, JUDGED.format("rate", EVENTS, 10)),
         ("9 others", "m", clicks(491, 500), None, JUDGED.format("rate", OTHERS, 10)),
         ("10 events", "m", clicks(10, 500), clicks(10, 500), ""),
@@ -163,9 +163,9 @@ def test_each_kind_of_metric_waits_for_its_number_of_values() -> None:
         ("mcc of 5", "m.mcc", cells(12), None, "5 rows that decide it expected, needs 10"),
         ("balanced of 5", "m.balanced_accuracy", cells(12), None, "expected, needs 10"),
     ):
-        found = contrast(state, other or state.copy(), metric).anytime
-        assert found.reason.endswith(why), (name, found.reason)
-        assert found.gated == bool(found.reason) == bool(why), (name, found.reason)
+        reading = contrast(state, treatment or state.copy(), metric).anytime
+        assert reading.reason.endswith(why), (name, reading.reason)
+        assert reading.gated == bool(reading.reason) == bool(why), (name, reading.reason)
 
 
 def test_what_is_counted_is_divided_by_the_design_effect() -> None:
@@ -183,13 +183,13 @@ def test_a_treatment_that_ends_all_events_is_judged_at_ten_expected_ones() -> No
         ("amounts", revenue(4000, spent(300)), revenue(4000, [], first=10**6)),
     ):
         settings = {"decision": ("m",), "horizon": Horizon(mde=0.03 if name != "amounts" else 1.0)}
-        there, back = (
+        reading, back = (
             only(of_states(a, b, "m", **settings)).anytime
             for a, b in ((control, treatment), (treatment, control))
         )
-        assert not there.gated and there.upper < 0 and there.p_value < 0.001, name
-        assert (back.lower, back.upper) == (-there.upper, -there.lower), name
-        assert back.log_e == there.log_e, name
+        assert not reading.gated and reading.upper < 0 and reading.p_value < 0.001, name
+        assert (back.lower, back.upper) == (-reading.upper, -reading.lower), name
+        assert back.log_e == reading.log_e, name
     assert not contrast(clicks(20, 400), clicks(0, 400)).anytime.gated
     assert contrast(clicks(19, 400), clicks(0, 400)).anytime.gated
 
@@ -201,11 +201,11 @@ def test_a_small_arm_is_not_asked_about_itself() -> None:
     many.update(groups=np.repeat(np.arange(3_000), 30), numerators=rng.random(90_000) < rates)
     users = np.repeat(np.arange(10**6, 10**6 + 100), 30)
     few.update(groups=users, numerators=rng.random(3_000) < 0.02)
-    found = contrast(many, few)
-    assert found.comparison.pvalue < 1e-6  # at one look, by its own variance
-    assert found.anytime.gated or found.anytime.lower < 0 < found.anytime.upper
-    alone = compare(many, few)
-    assert alone.anytime_error > 4 * alone.std_error
+    result = contrast(many, few)
+    assert result.comparison.pvalue < 1e-6  # at one look, by its own variance
+    assert result.anytime.gated or result.anytime.lower < 0 < result.anytime.upper
+    comparison = compare(many, few)
+    assert comparison.anytime_error > 4 * comparison.std_error
 
 
 def test_the_least_count_that_is_asked_for_is_the_one_that_is_used() -> None:
@@ -234,7 +234,7 @@ def test_parts_of_a_result_wait_for_their_cells_too() -> None:
 
 def test_a_sequence_that_is_asked_by_itself_waits_as_well() -> None:
     look = compare(revenue(4000, [20.0] * 40), revenue(200, [0.5], first=10**6))
-    found = ConfidenceSequence(v_opt=100.0).at(look)
-    assert found.gated and found.reason == look.no_sequence != ""
+    reading = ConfidenceSequence(v_opt=100.0).at(look)
+    assert reading.gated and reading.reason == look.no_sequence != ""
     plain = Evidence(effect_size=0.5, std_error=0.1, least_count=50)
     assert not ConfidenceSequence(v_opt=100.0).at(plain).gated

@@ -34,52 +34,69 @@ from tests.experiments.arms import area, clicks, grouped_clicks
 
 
 def test_two_rates_have_newcombes_interval_and_fiellers_of_the_lift() -> None:
-    found = compare(clicks(520, 10_000), clicks(585, 10_000))
-    assert (found.control, found.treatment, found.view) == (0.052, 0.0585, "ratio")
-    assert found.effect_size == 0.0065 and found.method == "newcombe"
-    assert f"{found.std_error:.12f}" == "0.003230692650"  # gbstats 0.8.0
-    assert f"{found.effect_size_ci_lower:.12f}" == "0.000164880491"
-    assert f"{found.effect_size_ci_upper:.12f}" == "0.012844943543"
-    assert f"{found.rel_effect_size:.12f}" == "0.125000000000"
-    assert f"{found.rel_effect_size_ci_lower:.12f}" == "0.003054181780"
-    assert f"{found.rel_effect_size_ci_upper:.12f}" == "0.262814318274"
-    assert (found.n, found.n_eff, found.deff, found.df) == (20_000, 20_000.0, 1.0, math.inf)
-    assert (found.kind, found.least_count, found.groups) == ("rate", 552, None)  # expected events
+    comparison = compare(clicks(520, 10_000), clicks(585, 10_000))
+    assert (comparison.control, comparison.treatment, comparison.view) == (0.052, 0.0585, "ratio")
+    assert comparison.effect_size == 0.0065 and comparison.method == "newcombe"
+    assert f"{comparison.std_error:.12f}" == "0.003230692650"  # gbstats 0.8.0
+    assert f"{comparison.effect_size_ci_lower:.12f}" == "0.000164880491"
+    assert f"{comparison.effect_size_ci_upper:.12f}" == "0.012844943543"
+    assert f"{comparison.rel_effect_size:.12f}" == "0.125000000000"
+    assert f"{comparison.rel_effect_size_ci_lower:.12f}" == "0.003054181780"
+    assert f"{comparison.rel_effect_size_ci_upper:.12f}" == "0.262814318274"
+    assert (comparison.n, comparison.n_eff, comparison.deff, comparison.df) == (
+        20_000,
+        20_000.0,
+        1.0,
+        math.inf,
+    )
+    assert (comparison.kind, comparison.least_count, comparison.groups) == (
+        "rate",
+        552,
+        None,
+    )  # expected events
 
 
 def test_relative_is_the_lift_with_its_delta_error() -> None:
     plain = compare(clicks(520, 10_000), clicks(585, 10_000))
-    found = compare(clicks(520, 10_000), clicks(585, 10_000), relative=True)
-    assert found.effect_size == plain.rel_effect_size and found.method == "fieller"
-    assert f"{found.std_error:.12f}" == "0.065910778855"
-    assert found.effect_size_ci_lower == plain.rel_effect_size_ci_lower
-    assert (found.pvalue, found.statistic) == (plain.pvalue, plain.statistic)
+    comparison = compare(clicks(520, 10_000), clicks(585, 10_000), relative=True)
+    assert comparison.effect_size == plain.rel_effect_size and comparison.method == "fieller"
+    assert f"{comparison.std_error:.12f}" == "0.065910778855"
+    assert comparison.effect_size_ci_lower == plain.rel_effect_size_ci_lower
+    assert (comparison.pvalue, comparison.statistic) == (plain.pvalue, plain.statistic)
 
 
 def test_areas_are_compared_by_welch_and_their_lift_is_relaimpr() -> None:
     a, b = area(1, 400, 0.8), area(2, 500, 1.2)
-    found, bounds = compare(a, b), (a.confidence_interval(), b.confidence_interval())
-    assert (found.view, found.kind, found.method) == ("auc", "area", "welch")
-    assert found.std_error == math.sqrt(bounds[0].se * bounds[0].se + bounds[1].se * bounds[1].se)
-    assert min(one.df for one in bounds) < found.df < sum(one.df for one in bounds)
-    assert found.rel_effect_size == (found.treatment - 0.5) / (found.control - 0.5) - 1
+    comparison, bounds = compare(a, b), (a.confidence_interval(), b.confidence_interval())
+    assert (comparison.view, comparison.kind, comparison.method) == ("auc", "area", "welch")
+    assert comparison.std_error == math.sqrt(
+        bounds[0].se * bounds[0].se + bounds[1].se * bounds[1].se
+    )
+    assert (
+        min(interval.df for interval in bounds)
+        < comparison.df
+        < sum(interval.df for interval in bounds)
+    )
+    assert (
+        comparison.rel_effect_size == (comparison.treatment - 0.5) / (comparison.control - 0.5) - 1
+    )
     counts = counts_of(a.compute())
-    assert found.least_count == min(counts["positives"], 400 - counts["positives"])
+    assert comparison.least_count == min(counts["positives"], 400 - counts["positives"])
     gini = compare(a, b, view="gini")
-    assert math.isclose(gini.effect_size, 2 * found.effect_size, rel_tol=1e-12)
-    assert math.isclose(gini.rel_effect_size, found.rel_effect_size, rel_tol=1e-12)
+    assert math.isclose(gini.effect_size, 2 * comparison.effect_size, rel_tol=1e-12)
+    assert math.isclose(gini.rel_effect_size, comparison.rel_effect_size, rel_tol=1e-12)
 
 
 def test_users_widen_the_error_by_the_design_effect() -> None:
     a, b = grouped_clicks(1, 500, 0.1), grouped_clicks(2, 500, 0.1, first=10**6)
-    found = compare(a, b)
+    comparison = compare(a, b)
     plain = compare(_whole(a), _whole(b))
-    assert found.control == plain.control and found.effect_size == plain.effect_size
-    assert 1.2 < found.deff < 5 and found.n_eff == found.n / found.deff
-    assert found.groups == 64 and 63 <= found.df <= 126
-    ratio = (found.std_error / plain.std_error) ** 2
-    assert math.isclose(ratio, found.deff, rel_tol=1e-3)
-    assert found.kind == "rate" and found.moments is None
+    assert comparison.control == plain.control and comparison.effect_size == plain.effect_size
+    assert 1.2 < comparison.deff < 5 and comparison.n_eff == comparison.n / comparison.deff
+    assert comparison.groups == 64 and 63 <= comparison.df <= 126
+    ratio = (comparison.std_error / plain.std_error) ** 2
+    assert math.isclose(ratio, comparison.deff, rel_tol=1e-3)
+    assert comparison.kind == "rate" and comparison.moments is None
 
 
 def _whole(state: UserGroups) -> Ratio:
@@ -90,8 +107,8 @@ def _whole(state: UserGroups) -> Ratio:
 
 @pytest.mark.parametrize("arms", [(0, 0), (0, 5), (1, 1)])
 def test_thin_data_gives_no_error(arms: tuple[int, int]) -> None:
-    found = compare(clicks(0, arms[0]), clicks(0, arms[1]))
-    assert math.isnan(found.pvalue) and not found.std_error > 0
+    comparison = compare(clicks(0, arms[0]), clicks(0, arms[1]))
+    assert math.isnan(comparison.pvalue) and not comparison.std_error > 0
     for state in (
         HistogramAUC(),
         BinaryConfusion(),
@@ -115,10 +132,10 @@ def test_thin_data_gives_no_error(arms: tuple[int, int]) -> None:
 def test_without_a_success_or_a_failure_the_test_pools_the_rates_as_the_interval_requires(
     control: tuple[int, int], treatment: tuple[int, int], pvalue: float
 ) -> None:
-    found = compare(*(clicks(hits, n) for hits, n in (control, treatment)))
-    assert found.pvalue == pytest.approx(pvalue, abs=5e-5)  # as statsmodels' proportions_ztest
-    assert (found.pvalue < 0.05) == (
-        not found.effect_size_ci_lower <= 0 <= found.effect_size_ci_upper
+    comparison = compare(*(clicks(hits, n) for hits, n in (control, treatment)))
+    assert comparison.pvalue == pytest.approx(pvalue, abs=5e-5)  # as statsmodels' proportions_ztest
+    assert (comparison.pvalue < 0.05) == (
+        not comparison.effect_size_ci_lower <= 0 <= comparison.effect_size_ci_upper
     )
 
 
@@ -161,9 +178,9 @@ def test_what_is_no_state_of_one_metric_is_refused_with_what_to_pass() -> None:
         ),
         (UserGroups(panel), "compared states", "compare one metric: project('ctr') of each"),
     ]
-    for given, where, hint in table:
+    for value, where, hint in table:
         with pytest.raises((InputError, SettingsError)) as error:
-            compare(given, given)
+            compare(value, value)
         assert (error.value.where, error.value.hint) == (where, hint)
     assert compare(keyed.state("de"), keyed.state("de")).effect_size == 0
     with pytest.raises(InputError, match="a Paired compares by itself: its compute"):
@@ -174,8 +191,8 @@ def test_arms_of_two_kinds_count_rows() -> None:
     sums = Ratio()
     sums.update([2.5] * 3)
     pair = pair_of(arm_of(clicks(1, 9), None, 0.95), arm_of(sums, None, 0.95))
-    found = compared(pair, 0.95)
-    assert (found.kind, found.least_count) == ("mean", 3)
+    comparison = compared(pair, 0.95)
+    assert (comparison.kind, comparison.least_count) == ("mean", 3)
 
 
 def test_more_than_one_success_a_row_is_no_share() -> None:
@@ -196,51 +213,54 @@ def test_buckets_widen_the_effect_and_weaken_the_evidence_from_a_quarter_of_the_
         math.sqrt(a.precision.variance + b.precision.variance),
     )
     for off, counts in ((0.24 * error, False), (0.26 * error, True), (1.0, True)):
-        found = compared(pair_of(a, coarse(b, off)), 0.95)
-        assert found.resolution == (off if counts else 0.0)
-        upper = plain.effect_size_ci_upper + found.resolution
-        assert found.effect_size_ci_upper == min(upper, 1.0)  # of two areas
-        surely = max(0.0, abs(plain.effect_size) - found.resolution)
-        assert abs(found.statistic) == pytest.approx(surely / error, rel=1e-12)
-    assert (found.statistic, found.pvalue) == (0.0, 1.0)
+        comparison = compared(pair_of(a, coarse(b, off)), 0.95)
+        assert comparison.resolution == (off if counts else 0.0)
+        upper = plain.effect_size_ci_upper + comparison.resolution
+        assert comparison.effect_size_ci_upper == min(upper, 1.0)  # of two areas
+        surely = max(0.0, abs(plain.effect_size) - comparison.resolution)
+        assert abs(comparison.statistic) == pytest.approx(surely / error, rel=1e-12)
+    assert (comparison.statistic, comparison.pvalue) == (0.0, 1.0)
 
 
 def test_results_in_place_of_states_are_refused_with_what_to_pass() -> None:
-    one, keyed = Ratio(), PerKey(Ratio())
-    one.update([1, 0])
+    ratio, keyed = Ratio(), PerKey(Ratio())
+    ratio.update([1, 0])
     keyed.update(["a", "b"], numerators=[1, 0])
     by_key = r'compare\(metric.state\("a"\), metric.state\("b"\)\)'
-    for given, said in (
-        ((one.compute(), one.compute()), r"compare\(control\).* got Quotient; .*compare\(a, b\)"),
-        ((one, one.compute()), r"compare\(treatment\).* got Quotient; pass the metrics"),
+    for arguments, message in (
+        (
+            (ratio.compute(), ratio.compute()),
+            r"compare\(control\).* got Quotient; .*compare\(a, b\)",
+        ),
+        ((ratio, ratio.compute()), r"compare\(treatment\).* got Quotient; pass the metrics"),
         ((keyed.compute(),), f"got KeyedResult; .*{by_key}"),
         ((keyed,), f"got nothing; .*{by_key}"),
-        ((one,), r"got nothing; pass two states of one metric"),
+        ((ratio,), r"got nothing; pass two states of one metric"),
     ):
-        with pytest.raises(InputError, match=said):
-            compare(*given)  # type: ignore[arg-type]
+        with pytest.raises(InputError, match=message):
+            compare(*arguments)  # type: ignore[arg-type]
 
 
 def test_a_p_value_without_an_error_is_nan_with_the_reason_and_what_has_one() -> None:
-    amounts, more, moments = Ratio(), Ratio(), Moments()
+    amounts, larger_amounts, moments = Ratio(), Ratio(), Moments()
     amounts.update([1.0, 2.5, 3.0] * 50)
-    more.update([2.0, 4.5, 5.0] * 50)
-    found = compare(amounts, more)
-    assert math.isnan(found.pvalue) and found.rel_effect_size > 0.7
-    assert "Moments keeps them" in found.reason and "UserGroups has one" in found.reason
-    row = next(one for one in rows_of(found) if one.name == "pvalue")
-    assert math.isnan(row.value) and row.reason == found.reason
-    other = Moments()
+    larger_amounts.update([2.0, 4.5, 5.0] * 50)
+    comparison = compare(amounts, larger_amounts)
+    assert math.isnan(comparison.pvalue) and comparison.rel_effect_size > 0.7
+    assert "Moments keeps them" in comparison.reason and "UserGroups has one" in comparison.reason
+    row = next(entry for entry in rows_of(comparison) if entry.name == "pvalue")
+    assert math.isnan(row.value) and row.reason == comparison.reason
+    larger_moments = Moments()
     moments.update([1.0, 2.5, 3.0] * 50)
-    other.update([2.0, 4.5, 5.0] * 50)
-    assert compare(moments, other).pvalue < 1e-9  # Welch
+    larger_moments.update([2.0, 4.5, 5.0] * 50)
+    assert compare(moments, larger_moments).pvalue < 1e-9  # Welch
     for state in (Ratio(), HistogramAUC()):
         empty = compare(state, state.copy())
         assert math.isnan(empty.pvalue) and empty.reason
     one_class = HistogramAUC()
     one_class.update([1, 1, 1], [0.1, 0.2, 0.3])
-    found = compare(one_class, one_class.copy())
-    assert math.isnan(found.pvalue) and "negative" in found.reason
+    comparison = compare(one_class, one_class.copy())
+    assert math.isnan(comparison.pvalue) and "negative" in comparison.reason
 
 
 def test_the_arms_may_change_places_and_values_their_unit() -> None:
@@ -255,17 +275,17 @@ def test_the_arms_may_change_places_and_values_their_unit() -> None:
         sequence = ConfidenceSequence(v_opt=100.0 / times**2)
         return sequence.at(compare(*arms))
 
-    there, back, cents = look(large, small, 1), look(small, large, 1), look(large, small, 64)
-    assert (back.lower, back.upper, back.log_e) == (-there.upper, -there.lower, there.log_e)
-    assert (cents.lower, cents.upper) == (64 * there.lower, 64 * there.upper)
-    assert cents.log_e == there.log_e and there.lower > 0
+    reading, back, cents = look(large, small, 1), look(small, large, 1), look(large, small, 64)
+    assert (back.lower, back.upper, back.log_e) == (-reading.upper, -reading.lower, reading.log_e)
+    assert (cents.lower, cents.upper) == (64 * reading.lower, 64 * reading.upper)
+    assert cents.log_e == reading.log_e and reading.lower > 0
 
 
 def test_what_holds_at_all_looks_rests_on_both_arms_and_one_look_does_not() -> None:
     few, many = clicks(190, 3_800), clicks(2, 200)
-    found = compare(few, many)
-    assert found.std_error == pytest.approx(math.sqrt(0.05 * 0.95 / 3_800 + 0.01 * 0.99 / 200))
-    assert found.anytime_error == pytest.approx(math.sqrt(0.00024010526315789473), rel=1e-12)
+    comparison = compare(few, many)
+    assert comparison.std_error == pytest.approx(math.sqrt(0.05 * 0.95 / 3_800 + 0.01 * 0.99 / 200))
+    assert comparison.anytime_error == pytest.approx(math.sqrt(0.00024010526315789473), rel=1e-12)
     equal = compare(clicks(50, 1_000), clicks(70, 1_000))
     assert equal.anytime_error == equal.std_error
     lift = compare(clicks(50, 1_000), clicks(70, 1_000), relative=True)

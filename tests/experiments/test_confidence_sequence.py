@@ -34,48 +34,50 @@ def look(effect: float, df: float = math.inf) -> Evidence:
     return Evidence(effect_size=effect, std_error=1.0, df=df, least_count=50)
 
 
-def said(found: Anytime) -> tuple[float, float, float, float]:
-    return found.lower, found.upper, found.e_value, found.p_value
+def said(reading: Anytime) -> tuple[float, float, float, float]:
+    return reading.lower, reading.upper, reading.e_value, reading.p_value
 
 
 def test_few_groups_widen_the_interval_and_weaken_the_evidence_alike() -> None:
-    found = ConfidenceSequence(v_opt=30_000.0).at(LOOK)
+    reading = ConfidenceSequence(v_opt=30_000.0).at(LOOK)
     v, rho = 1 / 0.005 / 0.005, tuned(30_000.0, 0.05)
     reach = as_t(multiplier(v, rho, 0.05), 30.0) * 0.005
-    assert (found.lower, found.upper) == (0.02 - reach, 0.02 + reach)
-    assert found.log_e == log_e(gaussianised(0.02 / 0.005, 30.0), v, rho)
-    assert found.p_value == math.exp(-found.log_e) and not found.gated and not found.reason
+    assert (reading.lower, reading.upper) == (0.02 - reach, 0.02 + reach)
+    assert reading.log_e == log_e(gaussianised(0.02 / 0.005, 30.0), v, rho)
+    assert reading.p_value == math.exp(-reading.log_e) and not reading.gated and not reading.reason
     many = ConfidenceSequence(v_opt=30_000.0).at(
         Evidence(effect_size=0.02, std_error=0.005, least_count=40)
     )
-    assert many.log_e > found.log_e and many.upper < found.upper
+    assert many.log_e > reading.log_e and many.upper < reading.upper
 
 
 def test_zero_is_left_out_just_where_p_is_below_alpha() -> None:
     sequence = ConfidenceSequence(v_opt=1.0)
     for df in (15.0, math.inf):
         looks = [look(effect / 10, df) for effect in range(-60, 60)]
-        found = [sequence.at(one) for one in looks]
-        out = [not one.lower <= 0 <= one.upper for one in found]
-        assert out == [one.p_value < 0.05 for one in found] and set(out) == {True, False}
+        readings = [sequence.at(evidence) for evidence in looks]
+        out = [not reading.lower <= 0 <= reading.upper for reading in readings]
+        assert out == [reading.p_value < 0.05 for reading in readings] and set(out) == {True, False}
 
 
 def test_before_the_burn_in_nothing_is_concluded() -> None:
     sequence = ConfidenceSequence(v_opt=30_000.0)
     for least in (0, 9):
-        found = sequence.at(Evidence(effect_size=0.02, std_error=0.005, least_count=least))
-        assert found.gated and said(found) == NOTHING
-        assert str(least) in found.reason and "10" in found.reason
+        reading = sequence.at(Evidence(effect_size=0.02, std_error=0.005, least_count=least))
+        assert reading.gated and said(reading) == NOTHING
+        assert str(least) in reading.reason and "10" in reading.reason
     after = sequence.at(Evidence(effect_size=0.02, std_error=0.005, least_count=10))
     assert not after.gated and after.log_e > 0
 
 
 def test_without_a_declared_amount_of_information_the_reason_says_so() -> None:
-    one = Moments(100, 50, 50)
-    known = Evidence(effect_size=0.02, std_error=0.005, least_count=99, moments=(one, one))
+    moments = Moments(100, 50, 50)
+    evidence = Evidence(
+        effect_size=0.02, std_error=0.005, least_count=99, moments=(moments, moments)
+    )
     for kind in ("asymptotic", "empirical_bernstein"):
-        found = ConfidenceSequence(v_opt=None, kind=kind).at(known)  # type: ignore[arg-type]
-        assert said(found) == NOTHING and "before the data" in found.reason, kind
+        reading = ConfidenceSequence(v_opt=None, kind=kind).at(evidence)  # type: ignore[arg-type]
+        assert said(reading) == NOTHING and "before the data" in reading.reason, kind
 
 
 def test_what_is_undefined_is_no_evidence() -> None:
@@ -88,19 +90,19 @@ def test_what_is_undefined_is_no_evidence() -> None:
         (1.0, 1.0, 0.0),
     ):
         unknown = Evidence(effect_size=effect, std_error=error, df=df, least_count=99)
-        found = ConfidenceSequence(v_opt=1.0).at(unknown)
-        assert said(found) == NOTHING and found.gated and "undefined" in found.reason, unknown
+        reading = ConfidenceSequence(v_opt=1.0).at(unknown)
+        assert said(reading) == NOTHING and reading.gated and "undefined" in reading.reason, unknown
 
 
 def test_a_comparison_has_the_burn_in_and_the_buckets_of_its_view() -> None:
     few, many = (two_areas(n) for n in (18, 4_000))
-    found = ConfidenceSequence(v_opt=1000.0).at(few)
-    assert found.gated and "its area can be judged: 9 positives, needs 10" in found.reason
-    for one in (many, two_areas(4_000, relative=True)):
-        wide = ConfidenceSequence(v_opt=1000.0).at(one)
-        narrow = ConfidenceSequence(v_opt=1000.0).at(replace(one.evidence, resolution=0.0))
-        assert one.resolution > 0
-        assert wide.upper - narrow.upper == pytest.approx(one.resolution, rel=1e-9)
+    reading = ConfidenceSequence(v_opt=1000.0).at(few)
+    assert reading.gated and "its area can be judged: 9 positives, needs 10" in reading.reason
+    for comparison in (many, two_areas(4_000, relative=True)):
+        wide = ConfidenceSequence(v_opt=1000.0).at(comparison)
+        narrow = ConfidenceSequence(v_opt=1000.0).at(replace(comparison.evidence, resolution=0.0))
+        assert comparison.resolution > 0
+        assert wide.upper - narrow.upper == pytest.approx(comparison.resolution, rel=1e-9)
     assert two_areas(4_000, relative=True).resolution > 2 * many.resolution
 
 
@@ -114,9 +116,9 @@ def two_areas(n: int, *, relative: bool = False) -> Comparison:
 
 def test_labels_need_no_horizon_and_no_burn_in() -> None:
     rates = (Successes(520, 585),)
-    found = ConfidenceSequence(v_opt=None, kind="label").at(Evidence(successes=rates))
-    assert (found.lower, found.upper) == relative_rates(rates, 0.05)
-    assert f"{found.log_e:.14f}" == "0.50859617786893" and not found.gated
+    reading = ConfidenceSequence(v_opt=None, kind="label").at(Evidence(successes=rates))
+    assert (reading.lower, reading.upper) == relative_rates(rates, 0.05)
+    assert f"{reading.log_e:.14f}" == "0.50859617786893" and not reading.gated
     few = ConfidenceSequence(v_opt=None, kind="label").at(Evidence(successes=(Successes(0, 1),)))
     assert few.upper == math.inf and not few.reason
 
@@ -124,9 +126,9 @@ def test_labels_need_no_horizon_and_no_burn_in() -> None:
 def test_means_of_bounded_values() -> None:
     a, b = Moments(4000, 1000, 1000), Moments(3000, 1200, 1200)
     sequence = ConfidenceSequence(v_opt=800.0, kind="empirical_bernstein", reference=0.3)
-    found = sequence.at(Evidence(moments=(a, b)))
-    assert (found.lower, found.upper) == difference(a, b, 0.3, 800.0, 0.05)
-    assert found.lower > 0 and found.p_value < 0.05
+    reading = sequence.at(Evidence(moments=(a, b)))
+    assert (reading.lower, reading.upper) == difference(a, b, 0.3, 800.0, 0.05)
+    assert reading.lower > 0 and reading.p_value < 0.05
 
 
 def test_a_kind_that_does_not_fit_says_why() -> None:
@@ -134,13 +136,13 @@ def test_a_kind_that_does_not_fit_says_why() -> None:
         ("label", "no events with"),
         ("empirical_bernstein", "the comparison has"),
     ):
-        found = ConfidenceSequence(v_opt=1.0, kind=kind).at(LOOK)  # type: ignore[arg-type]
-        assert said(found) == NOTHING and found.reason.startswith(why), kind
+        reading = ConfidenceSequence(v_opt=1.0, kind=kind).at(LOOK)  # type: ignore[arg-type]
+        assert said(reading) == NOTHING and reading.reason.startswith(why), kind
     a, b = Ratio(), Ratio()
     a.update([1, 0, 0])
     b.update([1, 1, 0])
-    found = ConfidenceSequence(v_opt=None, kind="label").at(compare(a, b))  # without shares
-    assert "in an Experiment" in found.reason
+    reading = ConfidenceSequence(v_opt=None, kind="label").at(compare(a, b))  # without shares
+    assert "in an Experiment" in reading.reason
 
 
 def test_settings_out_of_range_are_refused() -> None:
@@ -159,9 +161,13 @@ def test_settings_out_of_range_are_refused() -> None:
 def test_a_guardrail_passes_just_where_the_evidence_reaches_one_over_alpha() -> None:
     for df in (20.0, math.inf):
         guardrail = Guardrail(margin=2.0, v_opt=1.0)
-        found = [guardrail.at(look(tenth / 10, df)) for tenth in range(-80, 80)]
-        passed = [one.passed for one in found]
-        assert passed == [one.p_value < 0.05 for one in found] == [one.bound > -2 for one in found]
+        readings = [guardrail.at(look(tenth / 10, df)) for tenth in range(-80, 80)]
+        passed = [reading.passed for reading in readings]
+        assert (
+            passed
+            == [reading.p_value < 0.05 for reading in readings]
+            == [reading.bound > -2 for reading in readings]
+        )
         assert set(passed) == {True, False}
 
 
@@ -175,17 +181,17 @@ def test_a_guardrail_has_a_one_sided_bound_and_one_that_should_fall_is_its_mirro
 def test_a_guardrail_never_passes_on_thin_data() -> None:
     thin = Evidence(effect_size=0.0, std_error=1e-9, least_count=3)
     for better, worst in ((True, -math.inf), (False, math.inf)):
-        found = Guardrail(margin=9.0, v_opt=1.0, higher_is_better=better).at(thin)
-        assert found.gated and not found.passed and found.reason and found.p_value == 1.0
-        assert found.bound == worst
+        reading = Guardrail(margin=9.0, v_opt=1.0, higher_is_better=better).at(thin)
+        assert reading.gated and not reading.passed and reading.reason and reading.p_value == 1.0
+        assert reading.bound == worst
         undeclared = Guardrail(margin=9.0, v_opt=None, higher_is_better=better).at(look(1.0))
         assert not undeclared.passed and "before the data" in undeclared.reason
 
 
 def test_a_look_that_knows_nothing_concludes_nothing() -> None:
-    found = Anytime()
-    assert (found.lower, found.upper) == (-math.inf, math.inf)
-    assert (found.e_value, found.p_value, found.gated) == (1.0, 1.0, False)
+    reading = Anytime()
+    assert (reading.lower, reading.upper) == (-math.inf, math.inf)
+    assert (reading.e_value, reading.p_value, reading.gated) == (1.0, 1.0, False)
 
 
 def test_e_and_p_are_of_the_same_evidence() -> None:
@@ -201,9 +207,9 @@ def test_e_and_p_are_of_the_same_evidence() -> None:
 def test_information_far_below_the_plan_is_a_reason_and_no_evidence() -> None:
     """The multiplier of Student's t is then infinite, and so would the interval be, unexplained."""
     few = replace(LOOK, std_error=4.0)
-    found = ConfidenceSequence(v_opt=5_000.0).at(few)
-    assert found.gated and said(found) == NOTHING
-    assert found.reason == "the information so far is 0.062, too little of the planned 5e+03"
+    reading = ConfidenceSequence(v_opt=5_000.0).at(few)
+    assert reading.gated and said(reading) == NOTHING
+    assert reading.reason == "the information so far is 0.062, too little of the planned 5e+03"
     for better, worst in ((True, -math.inf), (False, math.inf)):
         guarded = Guardrail(margin=9.0, v_opt=5_000.0, higher_is_better=better).at(few)
-        assert guarded.bound == worst and not guarded.passed and guarded.reason == found.reason
+        assert guarded.bound == worst and not guarded.passed and guarded.reason == reading.reason

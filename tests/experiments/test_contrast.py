@@ -27,15 +27,15 @@ from tests.experiments.arms import (
 
 
 def test_real_clicks_look_convincing_once_and_not_always() -> None:
-    found = only(two((46, 10_000), (69, 10_000)))
-    assert f"{found.comparison.pvalue:.3f}" == "0.031"
-    assert f"{found.anytime.p_value:.4f}" == "0.6073"
-    assert found.name == "ctr.ratio/bts" and (found.n_eff, found.deff) == (20_000.0, 1.0)
-    assert found.comparison.effect_size == 0.0023 and not found.anytime.gated
+    contrast = only(two((46, 10_000), (69, 10_000)))
+    assert f"{contrast.comparison.pvalue:.3f}" == "0.031"
+    assert f"{contrast.anytime.p_value:.4f}" == "0.6073"
+    assert contrast.name == "ctr.ratio/bts" and (contrast.n_eff, contrast.deff) == (20_000.0, 1.0)
+    assert contrast.comparison.effect_size == 0.0023 and not contrast.anytime.gated
     # So do their successes alone, with the planned shares.
-    assert found.label is not None and found.label.lower < 1.5 < found.label.upper
-    assert found.comparison.successes is not None
-    assert found.comparison.successes[0].share == Fraction(1, 2)
+    assert contrast.label is not None and contrast.label.lower < 1.5 < contrast.label.upper
+    assert contrast.comparison.successes is not None
+    assert contrast.comparison.successes[0].share == Fraction(1, 2)
     third = only(two((46, 20_000), (69, 10_000), shares={"random": 2, "bts": 1}))
     assert third.comparison.successes is not None
     assert third.comparison.successes[0].share == Fraction(1, 3)
@@ -43,7 +43,7 @@ def test_real_clicks_look_convincing_once_and_not_always() -> None:
 
 
 def test_many_decisions_have_wider_intervals_that_hold_together() -> None:
-    one = only(two((460, 9000), (690, 9000)))
+    contrast = only(two((460, 9000), (690, 9000)))
     arms = {name: {"ctr": clicks(n, 9000)} for name, n in (("a", 460), ("b", 690), ("c", 500))}
     several = Plan(
         control="a",
@@ -54,20 +54,23 @@ def test_many_decisions_have_wider_intervals_that_hold_together() -> None:
     first, second = Experiment(several, {"": arms}).contrasts()
     assert (first.treatment_variant, second.treatment_variant) == ("b", "c")
     assert several.alpha == pytest.approx(0.025, rel=1e-15)
-    assert first.anytime.lower < one.anytime.lower and first.anytime.upper > one.anytime.upper
+    assert (
+        first.anytime.lower < contrast.anytime.lower
+        and first.anytime.upper > contrast.anytime.upper
+    )
     assert several.horizon_of("ctr", "b").units == 10_000
 
 
 def test_a_guardrail_is_read_from_the_side_of_harm() -> None:
     rail = Safeguard("ctr", margin=0.004)
-    found = only(two((520, 10_000), (585, 10_000), decision=(), guardrails=(rail,)))
+    contrast = only(two((520, 10_000), (585, 10_000), decision=(), guardrails=(rail,)))
     assert (
-        found.safeguard == replace(rail, higher_is_better=True)
-        and found.guarded is not None
-        and found.guarded.passed
+        contrast.safeguard == replace(rail, higher_is_better=True)
+        and contrast.guarded is not None
+        and contrast.guarded.passed
     )
-    assert found.anytime.lower == found.guarded.bound > -0.004
-    assert found.anytime.log_e == found.guarded.log_e and found.label is None
+    assert contrast.anytime.lower == contrast.guarded.bound > -0.004
+    assert contrast.anytime.log_e == contrast.guarded.log_e and contrast.label is None
     less = Safeguard("ctr", margin=0.004, higher_is_better=False)
     worse = only(two((520, 10_000), (585, 10_000), decision=(), guardrails=(less,)))
     assert worse.guarded is not None and not worse.guarded.passed
@@ -87,12 +90,14 @@ def test_buckets_that_may_have_moved_the_effect_weaken_the_evidence(
         scores = 0.3 + spread * rng.normal(shift * labels, 1.0)
         state.update(labels, np.clip(scores, 0, 1))
         arms[name] = {"auc": state}
-    found = only(Experiment(plan(decision=("auc",), horizon=Horizon(mde=0.01)), {"": arms}))
-    off, effect = found.comparison.resolution, found.comparison.effect_size
-    assert off > 0 and found.anytime.upper - effect > off
-    nearer = replace(found.comparison.evidence, effect_size=max(0.0, effect - off), resolution=0.0)
-    sequence = ConfidenceSequence(alpha=found.alpha, v_opt=found.horizon.v_opt)
-    assert found.anytime.log_e == sequence.at(nearer).log_e
+    contrast = only(Experiment(plan(decision=("auc",), horizon=Horizon(mde=0.01)), {"": arms}))
+    off, effect = contrast.comparison.resolution, contrast.comparison.effect_size
+    assert off > 0 and contrast.anytime.upper - effect > off
+    nearer = replace(
+        contrast.comparison.evidence, effect_size=max(0.0, effect - off), resolution=0.0
+    )
+    sequence = ConfidenceSequence(alpha=contrast.alpha, v_opt=contrast.horizon.v_opt)
+    assert contrast.anytime.log_e == sequence.at(nearer).log_e
     rail = plan(decision=(), guardrails=(Safeguard("auc", 0.01),), horizon=Horizon(mde=0.01))
     guarded = only(Experiment(rail, {"": arms})).guarded
     assert guarded is not None and guarded.bound < effect - off
@@ -112,11 +117,11 @@ def test_epochs_weigh_by_their_units_and_by_rows_where_one_has_none() -> None:
         "a": {"random": {"ctr": clicks(10, 100)}, "bts": {"ctr": clicks(20, 100)}},
         "b": {"random": {"ctr": clicks(10, 100)}, "bts": {"ctr": clicks(10, 100)}},
     }
-    one = {"random": units(range(30)), "bts": units(range(100, 130))}
+    few_units = {"random": units(range(30)), "bts": units(range(100, 130))}
     three = {"random": units(range(90)), "bts": units(range(100, 190))}
-    (found,) = Experiment(plan(), arms, {"a": one, "b": three}).contrasts()
-    assert found.comparison.effect_size == 0.025
-    (rows,) = Experiment(plan(), arms, {"a": one}).contrasts()
+    (contrast,) = Experiment(plan(), arms, {"a": few_units, "b": three}).contrasts()
+    assert contrast.comparison.effect_size == 0.025
+    (rows,) = Experiment(plan(), arms, {"a": few_units}).contrasts()
     assert rows.comparison.effect_size == 0.05
 
 
@@ -124,18 +129,18 @@ def test_metrics_are_found_by_name_and_view() -> None:
     auc = HistogramAUC()
     auc.update([0, 1, 1, 0], [0.1, 0.9, 0.2, 0.3])
     states = {"": {name: {"a": auc, "a.b": auc} for name in ("random", "bts")}}
-    named = plan(decision=("a.gini", "a.b", "a.b.ks"))
-    found = Experiment(named, states).contrasts()
-    assert [one.name for one in found] == ["a.gini/bts", "a.b.auc/bts", "a.b.ks/bts"]
+    view_plan = plan(decision=("a.gini", "a.b", "a.b.ks"))
+    contrasts = Experiment(view_plan, states).contrasts()
+    assert [contrast.name for contrast in contrasts] == ["a.gini/bts", "a.b.auc/bts", "a.b.ks/bts"]
     with pytest.raises(InputError):
         Experiment(plan(decision=("a.nothing",)), states).contrasts()
 
 
 def test_a_variant_without_rows_is_named_as_it_will_be() -> None:
-    (found,) = Experiment(plan(), {"": {"random": {"ctr": clicks(1, 2)}}}).contrasts()
-    assert found.name == "ctr.ratio/bts" and found.comparison.reason == "treatment: no rows"
-    assert found.anytime.gated and math.isnan(found.comparison.pvalue)
-    assert only(two((0, 0), (0, 0))).name == found.name
+    (contrast,) = Experiment(plan(), {"": {"random": {"ctr": clicks(1, 2)}}}).contrasts()
+    assert contrast.name == "ctr.ratio/bts" and contrast.comparison.reason == "treatment: no rows"
+    assert contrast.anytime.gated and math.isnan(contrast.comparison.pvalue)
+    assert only(two((0, 0), (0, 0))).name == contrast.name
 
 
 def test_no_order_of_epochs_and_variants_changes_the_report() -> None:
@@ -146,11 +151,15 @@ def test_no_order_of_epochs_and_variants_changes_the_report() -> None:
 
 
 def test_arms_without_any_variance_give_no_p_value() -> None:
-    found = compare(clicks(0, 5), clicks(5, 5))
-    assert (found.effect_size, found.std_error) == (1.0, 0.0) and math.isnan(found.pvalue)
-    assert found.reason == "the variance of both arms is 0, which says nothing about other rows"
+    comparison = compare(clicks(0, 5), clicks(5, 5))
+    assert (comparison.effect_size, comparison.std_error) == (1.0, 0.0) and math.isnan(
+        comparison.pvalue
+    )
+    assert (
+        comparison.reason == "the variance of both arms is 0, which says nothing about other rows"
+    )
     always = only(two((0, 5), (5, 5))).anytime
-    assert always.gated and always.reason == found.reason
+    assert always.gated and always.reason == comparison.reason
 
 
 def test_the_exact_evidence_of_events_needs_no_burn_in_and_is_the_half_of_it_afterwards() -> None:
@@ -168,12 +177,12 @@ def test_the_exact_evidence_of_events_needs_no_burn_in_and_is_the_half_of_it_aft
 def test_users_are_a_mass_by_their_number_if_an_experiment_counts_them_else_by_their_rows() -> None:
     control = grouped_clicks(1, 900, 0.1)
     treatment = grouped_clicks(2, 90, 0.1, first=10**6)
-    more = np.repeat(np.arange(10**6, 10**6 + 90), 90)  # so that there are as many rows
-    treatment.update(groups=more, numerators=np.arange(len(more)) % 10 == 0)
-    seen = range(900), range(10**6, 10**6 + 90)
+    heavy_users = np.repeat(np.arange(10**6, 10**6 + 90), 90)  # so that there are as many rows
+    treatment.update(groups=heavy_users, numerators=np.arange(len(heavy_users)) % 10 == 0)
+    unit_ranges = range(900), range(10**6, 10**6 + 90)
     settings = {"horizon": Horizon(mde=0.1)}
     without, counted = (
-        only(of_states(control, treatment, seen=units, **settings)) for units in ((), seen)
+        only(of_states(control, treatment, seen=units, **settings)) for units in ((), unit_ranges)
     )
     assert counted.comparison.anytime_error > 1.5 * counted.comparison.std_error
     assert without.comparison.anytime_error == pytest.approx(

@@ -61,7 +61,7 @@ def state(arm: str, metric: str) -> UserGroups:
 
 
 def states() -> dict[str, dict[str, UserGroups]]:
-    return {arm: {one: state(arm, one) for one in ("before", "revenue")} for arm in ARMS}
+    return {arm: {name: state(arm, name) for name in ("before", "revenue")} for arm in ARMS}
 
 
 def covariate(control: Accumulator, treatment: Accumulator) -> Covariate:
@@ -69,19 +69,21 @@ def covariate(control: Accumulator, treatment: Accumulator) -> Covariate:
 
 
 def only(plan: Plan, epochs: dict[str, dict[str, dict[str, UserGroups]]]) -> Contrast:
-    (found,) = Experiment(plan, epochs).contrasts()
-    return found
+    (contrast,) = Experiment(plan, epochs).contrasts()
+    return contrast
 
 
 def test_what_was_known_before_is_taken_out() -> None:
     (a, b) = states().values()
-    plain, known = compare(a["revenue"], b["revenue"]), covariate(a["before"], b["before"])
-    found = compare(a["revenue"], b["revenue"], covariate=known)
-    assert found.method == "cuped" and 0.4 < found.std_error / plain.std_error < 0.85
-    assert abs(found.effect_size) < 3 * found.std_error
-    width = found.effect_size_ci_upper - found.effect_size_ci_lower
+    plain, history = compare(a["revenue"], b["revenue"]), covariate(a["before"], b["before"])
+    comparison = compare(a["revenue"], b["revenue"], covariate=history)
+    assert comparison.method == "cuped" and 0.4 < comparison.std_error / plain.std_error < 0.85
+    assert abs(comparison.effect_size) < 3 * comparison.std_error
+    width = comparison.effect_size_ci_upper - comparison.effect_size_ci_lower
     assert width < plain.effect_size_ci_upper - plain.effect_size_ci_lower
-    assert math.isclose(found.treatment - found.control, found.effect_size, rel_tol=1e-12)
+    assert math.isclose(
+        comparison.treatment - comparison.control, comparison.effect_size, rel_tol=1e-12
+    )
     itself = compare(a["revenue"], b["revenue"], covariate=covariate(a["revenue"], b["revenue"]))
     assert abs(itself.effect_size) < 1e-12 and itself.std_error < 1e-12
 
@@ -95,8 +97,8 @@ def test_rows_without_groups_or_with_other_groups_are_refused() -> None:
     with pytest.raises(SettingsError, match="same buckets"):
         compare(a["revenue"], b["revenue"], covariate=few)
     none = covariate(a["revenue"].empty(), b["revenue"].empty())
-    found = compare(a["revenue"], b["revenue"], covariate=none)
-    assert math.isnan(found.effect_size) and math.isnan(found.pvalue)
+    comparison = compare(a["revenue"], b["revenue"], covariate=none)
+    assert math.isnan(comparison.effect_size) and math.isnan(comparison.pvalue)
 
 
 def test_the_slope_over_users_is_that_of_least_squares_with_an_arm_beside_it() -> None:
@@ -116,23 +118,23 @@ def test_the_slope_over_users_is_that_of_least_squares_with_an_arm_beside_it() -
 
 def test_the_worked_examples_of_slopes_and_of_an_adjusted_effect(data: Path) -> None:
     adjusted, _, slope, *_ = examples_of(data, 9)
-    given, known = adjusted["inputs"], adjusted["value"]
-    side, x, y = (np.ravel(given[name]) for name in ("arm", "x", "y"))
+    inputs, expected = adjusted["inputs"], adjusted["value"]
+    side, x, y = (np.ravel(inputs[name]) for name in ("arm", "x", "y"))
     totals = (
         UserTotals.of(x[side == 0], y[side == 0]),
         UserTotals.of(x[side == 1], y[side == 1]),
     )
-    assert user_slope(totals) == pytest.approx(known["slope"][0], rel=1e-9)
+    assert user_slope(totals) == pytest.approx(expected["slope"][0], rel=1e-9)
 
-    def of(values: np.ndarray, arm: int) -> UserGroups:
+    def make_groups(values: np.ndarray, arm: int) -> UserGroups:
         state = UserGroups(Ratio(), 256)  # no two users of an arm are in one bucket
         state.update(7919 * np.flatnonzero(side == arm), numerators=values[side == arm])
         return state
 
-    before = Covariate(control=of(x, 0), treatment=of(x, 1), users=totals)
-    found = compare(of(y, 0), of(y, 1), covariate=before)
-    assert found.effect_size == pytest.approx(known["effect"], rel=1e-9)
-    assert found.std_error == pytest.approx(known["se"], rel=1e-9)
+    before = Covariate(control=make_groups(x, 0), treatment=make_groups(x, 1), users=totals)
+    comparison = compare(make_groups(y, 0), make_groups(y, 1), covariate=before)
+    assert comparison.effect_size == pytest.approx(expected["effect"], rel=1e-9)
+    assert comparison.std_error == pytest.approx(expected["se"], rel=1e-9)
 
     (rows,) = slope["inputs"].values()
     of_rows = UserTotals.of([x for _, x, _ in rows], [y for _, _, y in rows])
@@ -143,32 +145,34 @@ def test_the_worked_examples_of_slopes_and_of_an_adjusted_effect(data: Path) -> 
 
 def test_no_salt_moves_the_effect_where_the_totals_of_users_are_known() -> None:
     totals = tuple(UserTotals.of(before, after) for _, before, after in ARMS.values())
-    known, of_groups = set(), []
+    effects, of_groups = set(), []
     for salt in ("one", "two"):
         x, y = (
             [counted(arm[0], arm[i], salt) for arm in ARMS.values()] for i in (1, 2)
         )  # control and treatment
         of_users = Covariate(control=x[0], treatment=x[1], users=(totals[0], totals[1]))
-        known.add(compare(y[0], y[1], covariate=of_users).effect_size)
+        effects.add(compare(y[0], y[1], covariate=of_users).effect_size)
         by_groups = compare(y[0], y[1], covariate=Covariate(control=x[0], treatment=x[1]))
         of_groups.append(by_groups.effect_size / by_groups.std_error)
-    assert max(known) - min(known) < 1e-12
+    assert max(effects) - min(effects) < 1e-12
     assert max(of_groups) - min(of_groups) > 0.01
 
 
 def test_a_plan_takes_its_covariate_out_by_the_frozen_slope() -> None:
-    found, plain = only(PLAN, {"": states()}), only(replace(PLAN, covariates={}), {"": states()})
+    contrast, plain = only(PLAN, {"": states()}), only(replace(PLAN, covariates={}), {"": states()})
     (a, b) = states().values()
     by_hand = compare(
         a["revenue"],
         b["revenue"],
         covariate=Covariate(control=a["before"], treatment=b["before"], theta=THETA),
     )
-    assert found.comparison.effect_size == pytest.approx(by_hand.effect_size, rel=1e-12)
-    assert found.comparison.std_error == pytest.approx(by_hand.std_error, rel=1e-12)
-    assert found.comparison.std_error < 0.7 * plain.comparison.std_error
-    assert found.comparison.method == "cuped" and not found.anytime.gated
-    assert found.anytime.upper - found.anytime.lower < plain.anytime.upper - plain.anytime.lower
+    assert contrast.comparison.effect_size == pytest.approx(by_hand.effect_size, rel=1e-12)
+    assert contrast.comparison.std_error == pytest.approx(by_hand.std_error, rel=1e-12)
+    assert contrast.comparison.std_error < 0.7 * plain.comparison.std_error
+    assert contrast.comparison.method == "cuped" and not contrast.anytime.gated
+    assert (
+        contrast.anytime.upper - contrast.anytime.lower < plain.anytime.upper - plain.anytime.lower
+    )
     notes = Experiment(PLAN, {"": states()}).report().notes
     assert (
         "revenue is adjusted for the pre-exposure covariate before, with the slope 1.25 (CUPED)."
@@ -177,18 +181,18 @@ def test_a_plan_takes_its_covariate_out_by_the_frozen_slope() -> None:
 
 
 def test_each_epoch_is_adjusted_by_itself() -> None:
-    found = only(PLAN, {"one": states(), "two": states()})
+    contrast = only(PLAN, {"one": states(), "two": states()})
     once = only(PLAN, {"": states()})
-    assert found.comparison.method == "stratified"
-    assert found.comparison.effect_size == pytest.approx(once.comparison.effect_size, rel=1e-12)
+    assert contrast.comparison.method == "stratified"
+    assert contrast.comparison.effect_size == pytest.approx(once.comparison.effect_size, rel=1e-12)
 
 
 def test_an_arm_without_the_covariate_is_not_compared_as_if_it_had_one() -> None:
     arms = states()
     del arms["b"]["before"]
-    found = only(PLAN, {"": arms})
-    assert math.isnan(found.comparison.effect_size) and math.isnan(found.comparison.pvalue)
-    assert found.anytime.reason == "the covariate has no rows in an arm"
+    contrast = only(PLAN, {"": arms})
+    assert math.isnan(contrast.comparison.effect_size) and math.isnan(contrast.comparison.pvalue)
+    assert contrast.anytime.reason == "the covariate has no rows in an arm"
     early = only(PLAN, {"old": arms, "new": states()})
     assert early.comparison.left_out == ("old",) and early.comparison.method == "cuped"
     assert only(PLAN, {"": {}}).anytime.gated

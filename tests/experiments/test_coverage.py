@@ -78,8 +78,8 @@ FIGURES = {
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_interval_of_independent_rows_holds_the_truth_in_95_of_100(name: str) -> None:
-    (held,) = means(lambda rng: [FIGURES[name](rng, 1_000)])
-    assert is_near(held, 0.95)
+    (coverage,) = means(lambda rng: [FIGURES[name](rng, 1_000)])
+    assert is_near(coverage, 0.95)
 
 
 @pytest.mark.parametrize(
@@ -99,9 +99,9 @@ def test_planned_units_find_the_planned_effect_as_often_as_planned(name: str, po
 def test_an_a_a_test_of_independent_rows_alarms_in_5_of_100_and_a_true_effect_is_held() -> None:
     difference, lift, alarms, _ = means(partial(one_look.rates, 0.05, 0.05, 9000, 1000))
     assert is_near(difference, 0.95) and is_near(lift, 0.95) and is_near(alarms, 0.05)
-    difference, lift, found, _ = means(partial(one_look.rates, 0.05, 0.06, 10_000, 10_000))
+    difference, lift, power, _ = means(partial(one_look.rates, 0.05, 0.06, 10_000, 10_000))
     assert is_near(difference, 0.95) and is_near(lift, 0.95)
-    assert is_near(found, 0.876)  # the normal power of 0.01 with this error
+    assert is_near(power, 0.876)  # the normal power of 0.01 with this error
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,8 @@ def test_groups_of_users_hold_the_truth_where_rows_as_independent_do_not(
 
 def test_what_users_did_before_makes_the_error_smaller_and_as_honest() -> None:
     *_, without = means(one_look.alike, 20)
-    held, _, alarms, error = means(one_look.cuped, 40)
-    assert is_near(held, 0.95, 40) and is_near(alarms, 0.05, 40)
+    coverage, _, alarms, error = means(one_look.cuped, 40)
+    assert is_near(coverage, 0.95, 40) and is_near(alarms, 0.05, 40)
     assert error < 0.92 * without
 
 
@@ -176,28 +176,28 @@ def test_arms_that_are_made_of_sums_are_those_of_an_experiment() -> None:
     rng, over = np.random.default_rng(5), []
     settings = Plan(control="a", variants=("a", "b"), decision=("m",), horizon=Horizon(mde=0.1))
     for n in (80, 400, 3000, 20_000):
-        made, states, counted = [], {}, {}
+        arms, states, counted = [], {}, {}
         for name, first, rows in (("a", 0, 9 * n), ("b", 10**7, n)):
             users = np.arange(first, first + rows)
             values = np.where(rng.random(rows) < 0.05, rng.lognormal(0, 1, rows), 0.0)
             state = UserGroups(Ratio())
             state.update(groups=users, numerators=values)
             states[name], counted[name] = {"m": state}, units_of(range(first, first + rows))
-            of = unit_hashes(users, salt_word("streammetrics"), "users").astype(np.int64) & 63
-            y, counts = np.bincount(of, values, minlength=64), np.bincount(of, minlength=64)
-            made.append(sparse.of_groups(y[None], counts[None]))
-        (found,) = Experiment(settings, {"": states}, {"": counted}).contrasts()
-        control, treatment = made
+            groups = unit_hashes(users, salt_word("streammetrics"), "users").astype(np.int64) & 63
+            y, counts = np.bincount(groups, values, minlength=64), np.bincount(groups, minlength=64)
+            arms.append(sparse.of_groups(y[None], counts[None]))
+        (contrast,) = Experiment(settings, {"": states}, {"": counted}).contrasts()
+        control, treatment = arms
         effect = treatment.value[0] - control.value[0]
         error = math.sqrt(control.variance[0] + treatment.variance[0])
-        assert found.comparison.effect_size == pytest.approx(effect, rel=1e-12)
-        assert found.comparison.std_error == pytest.approx(error, rel=1e-9)
+        assert contrast.comparison.effect_size == pytest.approx(effect, rel=1e-12)
+        assert contrast.comparison.std_error == pytest.approx(error, rel=1e-9)
         over.append(bool((control.ready(treatment) & treatment.ready(control))[0]))
-        assert found.anytime.gated is not over[-1]
+        assert contrast.anytime.gated is not over[-1]
         variance = sparse.together(control, treatment)
-        assert found.comparison.anytime_error == pytest.approx(math.sqrt(variance[0]), rel=1e-9)
+        assert contrast.comparison.anytime_error == pytest.approx(math.sqrt(variance[0]), rel=1e-9)
         alarm = sparse.Alarms(control, treatment, variance, Horizon(mde=0.1).v_opt).alarm(0)
-        assert not over[-1] or alarm == (found.anytime.p_value <= 0.05)
+        assert not over[-1] or alarm == (contrast.anytime.p_value <= 0.05)
     assert over == [False, False, False, True]
 
 
@@ -262,11 +262,13 @@ def test_the_sample_ratio_by_day_is_wrong_as_seldom_as_it_says() -> None:
 def test_the_simulated_sample_ratio_is_that_of_the_library() -> None:
     rng = np.random.default_rng(4)
     counts = rng.integers(0, 400, (2, 5, 3)).astype(float)
-    found = daily_units.log_e(*counts)
+    evidence = daily_units.log_e(*counts)
     check = SampleRatio({"a": 1, "b": 1})
-    for at in np.ndindex(found.shape):
-        a, b = (int(one[at]) for one in counts)
-        assert math.isclose(found[at], check.at({"a": a, "b": b}).log_e, rel_tol=1e-6, abs_tol=1e-6)
+    for index in np.ndindex(evidence.shape):
+        a, b = (int(count[index]) for count in counts)
+        assert math.isclose(
+            evidence[index], check.at({"a": a, "b": b}).log_e, rel_tol=1e-6, abs_tol=1e-6
+        )
     ends = counts.sum(axis=2).astype(int)
     ids = iter(range(10**6))
     days = {
@@ -318,16 +320,16 @@ SETTINGS = {row.name: row for row in verdicts.VERDICTS.rows}
 )
 def test_a_verdict_is_seldom_wrong_where_each_arm_by_itself_is_often(name: str) -> None:
     """The second figure is the gauge broken on purpose: the variance of each arm by itself."""
-    wrong, by_itself, kept, *_ = SETTINGS[name].run(150)
+    wrong, by_itself, guardrail, *_ = SETTINGS[name].run(150)
     assert by_itself > 0.2
-    assert wrong <= 0.05 and kept <= 0.05
+    assert wrong <= 0.05 and guardrail <= 0.05
 
 
 @pytest.mark.parametrize("share", ["5 %", "50 %"])
 def test_a_treatment_that_ends_all_events_is_found_in_every_simulation(share: str) -> None:
     for values in ("rows, a rate of 5 %", "users with 30 rows, rates Beta(0.1, 1.9)"):
-        *_, found, _, judged = SETTINGS[f"{values}, all events end; {share}"].run(40)
-        assert found == judged == 1, values
+        *_, power, _, judged = SETTINGS[f"{values}, all events end; {share}"].run(40)
+        assert power == judged == 1, values
 
 
 OF_AREAS = {row.name: row for row in areas.AREAS.rows}
@@ -337,13 +339,13 @@ def test_areas_over_users_are_seldom_wrong_where_by_rows_or_all_users_they_often
     name = "30 % and 3 % positives, 4 and 60 rows, far apart; 5 %"
     by_itself, by_rows, _, used, *_ = OF_AREAS[name].run(150)
     assert by_itself > 0.08 and by_rows > 0.06 and used <= 0.05
-    *_, by_users, found = OF_AREAS["1 % and 10 % positives, 10 rows; 5 %"].run(40)
-    assert by_users < 0.1 and found > 0.6
+    *_, by_users, power = OF_AREAS["1 % and 10 % positives, 10 rows; 5 %"].run(40)
+    assert by_users < 0.1 and power > 0.6
 
 
 def test_looks_at_areas_are_those_of_their_groups() -> None:
     crowd, users = areas.Crowd(0.2), 300
-    found = areas.area_of(crowd, np.random.default_rng(2), np.array([users]))
+    whole_area = areas.area_of(crowd, np.random.default_rng(2), np.array([users]))
     rng = np.random.default_rng(2)
     who, positive, levels = crowd.draw(rng, users)
     groups = rng.integers(0, sparse.K, users)[who]
@@ -355,10 +357,10 @@ def test_looks_at_areas_are_those_of_their_groups() -> None:
 
     whole = area(groups >= 0).compute()
     left = [float(area(groups != g).compute().auc) for g in np.unique(groups).tolist()]
-    assert found.value[0] == pytest.approx(whole.auc, rel=1e-12)
-    assert found.alone[0] == pytest.approx(whole.interval().se ** 2, rel=1e-9)
-    assert found.variance[0] == pytest.approx(jackknife_variance(left).variance, rel=1e-9)
-    assert found.positive[0].sum() == positive.sum()
+    assert whole_area.value[0] == pytest.approx(whole.auc, rel=1e-12)
+    assert whole_area.alone[0] == pytest.approx(whole.interval().se ** 2, rel=1e-9)
+    assert whole_area.variance[0] == pytest.approx(jackknife_variance(left).variance, rel=1e-9)
+    assert whole_area.positive[0].sum() == positive.sum()
 
 
 @pytest.mark.parametrize(
@@ -412,10 +414,10 @@ def test_two_experiments_without_an_interaction_show_one_in_at_most_5_of_100(
         drawn = rng.random(3_000) < 0.2 if values == "orders" else rng.lognormal(0, 1, 3_000)
         ready, shown = False, False
         for n in np.cumsum(logarithmic(3_000, 40)).tolist():
-            found = four_cells(drawn[:n].astype(float), np.ones(n), cells[:n])
-            if found.few is None:
-                at = found.effect, found.variance, found.df, v_opt, 0.05
-                ready, shown = True, shown or log_e_of_interaction(*at) >= math.log(20)
+            result = four_cells(drawn[:n].astype(float), np.ones(n), cells[:n])
+            if result.few is None:
+                arguments = result.effect, result.variance, result.df, v_opt, 0.05
+                ready, shown = True, shown or log_e_of_interaction(*arguments) >= math.log(20)
         return [float(ready), float(shown)]
 
     ready, shown = means(ever, 100)
@@ -428,15 +430,15 @@ def test_looks_at_exposed_units_are_those_of_an_experiment_on_states() -> None:
     hashes = unit_hashes(np.arange(scene.units), salt_word("streammetrics"), "units")
     rows = replace(rows, groups=hashes.astype(np.int64) & 63)
     plans, compared = exposed.plans_of(scene, 0.3), 0
-    for seen in (exposed.so_far, exposed.closed):
-        at = seen(rows, looks)
-        pairs_at = exposed.pairs(rows, at, len(looks), plans, 0.3)
+    for rule in (exposed.so_far, exposed.closed):
+        entry_looks = rule(rows, looks)
+        pairs_at = exposed.pairs(rows, entry_looks, len(looks), plans, 0.3)
         for look in range(len(looks)):
             states = UnitMean(), UnitMean()
             for state, treated in zip(states, (False, True), strict=True):
-                units = np.flatnonzero((at.units <= look) & (rows.treated == treated))
+                units = np.flatnonzero((entry_looks.units <= look) & (rows.treated == treated))
                 state.update(units, np.zeros(len(units)))
-                counted = (at.outcomes <= look) & (rows.treated[rows.unit] == treated)
+                counted = (entry_looks.outcomes <= look) & (rows.treated[rows.unit] == treated)
                 state.update(rows.unit[counted], rows.amount[counted])
             for pair, view in zip(pairs_at, ("mean", "rate"), strict=True):
                 value = float(pair.treatment.value[look] - pair.control.value[look])

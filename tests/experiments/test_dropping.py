@@ -16,10 +16,10 @@ METRICS = {"gauc": GroupedAUC(), "groups": UserGroups(GroupedAUC())}
 def counted(users: Sequence[int]) -> dict[str, Accumulator]:
     """Ten rows of each of these users, the same whoever else is there."""
     states = {name: metric.empty() for name, metric in METRICS.items()}
-    for one in users:
-        rng = np.random.default_rng(one)
+    for user in users:
+        rng = np.random.default_rng(user)
         labels = np.arange(10) % 2
-        scores, who = rng.normal(labels, 1.0), np.full(10, one)
+        scores, who = rng.normal(labels, 1.0), np.full(10, user)
         states["gauc"].update(labels, scores, groups=who)
         states["groups"].update(users=who, labels=labels, scores=scores, groups=who)
     return states
@@ -44,9 +44,12 @@ def experiment(
         horizon=Horizon(mde=0.1),
         on_several_variants=word,  # type: ignore[arg-type]
     )
-    states = {e: {v: counted(users) for v, users in one.items()} for e, one in arms.items()}
+    states = {
+        e: {v: counted(users) for v, users in variants.items()} for e, variants in arms.items()
+    }
     sets = {
-        e: {v: seen(users, **(units or {})) for v, users in one.items()} for e, one in arms.items()
+        e: {v: seen(users, **(units or {})) for v, users in variants.items()}
+        for e, variants in arms.items()
     }
     return Experiment(plan, states, sets)
 
@@ -58,7 +61,7 @@ MIXED = {
 }
 CLEAN = {
     epoch: {
-        variant: [one for one in users if one not in (7, 60)] for variant, users in arms.items()
+        variant: [user for user in users if user not in (7, 60)] for variant, users in arms.items()
     }
     for epoch, arms in MIXED.items()
 }
@@ -71,10 +74,10 @@ def test_what_is_left_is_as_if_they_had_never_come() -> None:
     assert "2 units (1.52 % of all) were seen in several variants and dropped." in (
         dropped.report().findings[0].sentence
     )
-    kept = experiment(MIXED, "keep")
-    assert kept.contrasts() != clean.contrasts()
+    mixed = experiment(MIXED, "keep")
+    assert mixed.contrasts() != clean.contrasts()
     assert "2 units (1.52 % of all) were seen in several variants, which may bias the" in (
-        kept.report().findings[0].sentence
+        mixed.report().findings[0].sentence
     )
 
 
@@ -89,22 +92,22 @@ def test_the_sample_ratio_is_of_all_who_were_assigned() -> None:
 def test_where_nobody_knows_which_they_are_nothing_is_believed(
     settings: dict[str, float], why: str
 ) -> None:
-    found = experiment(MIXED, units=settings).report()
-    assert all("Not trustworthy: " in one.sentence and why in one.sentence
-               for one in found.findings)  # fmt: skip
-    assert not any("dropped" in note for note in found.notes)
+    report = experiment(MIXED, units=settings).report()
+    assert all("Not trustworthy: " in finding.sentence and why in finding.sentence
+               for finding in report.findings)  # fmt: skip
+    assert not any("dropped" in note for note in report.notes)
     uncounted = Experiment(experiment(MIXED).plan, experiment(MIXED).states).report()
     assert "units are not counted" in uncounted.findings[0].sentence
 
 
 def test_units_of_several_variants_in_a_sample_are_estimates() -> None:
-    for word, said in (("keep", "About "), ("error", "Not trustworthy: about ")):
-        found = experiment(MIXED, word, {"share": 0.5}).report()
-        assert found.findings[0].contrast is not None
-        several = found.in_several
+    for word, prefix in (("keep", "About "), ("error", "Not trustworthy: about ")):
+        report = experiment(MIXED, word, {"share": 0.5}).report()
+        assert report.findings[0].contrast is not None
+        several = report.in_several
         assert several is not None and several.sampled
-        expected = f"{said}{several.units:g} unit"
-        assert any(expected in text for text in (found.findings[0].sentence, *found.notes))
+        expected = f"{prefix}{several.units:g} unit"
+        assert any(expected in text for text in (report.findings[0].sentence, *report.notes))
 
 
 def test_a_metric_that_adds_users_up_cannot_drop_them() -> None:

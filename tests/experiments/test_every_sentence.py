@@ -46,7 +46,7 @@ def reports() -> Iterator[Report]:
     for arms, readings, guarded in product(
         (((46, 10_000), (69, 10_000)), ((690, 9000), (460, 9000))), LOOKS, (False, True)
     ):
-        rows = [Look.at("x", 1, {"a": i}, {name: one}) for i, one in enumerate(readings)]
+        rows = [Look.at("x", 1, {"a": i}, {name: reading}) for i, reading in enumerate(readings)]
         watched = {name: Monitor.of(rows).watched("x", 1, name)}
         rails = {"decision": (), "guardrails": (Safeguard("ctr", 0.002),)} if guarded else {}
         yield two(*arms, **rails).report(watched)
@@ -55,14 +55,14 @@ def reports() -> Iterator[Report]:
     ):
         rail = Safeguard("ctr", margin, higher)
         yield two(*arms, decision=(), guardrails=(rail,)).report()
-    for both, word in product((0, 1, 30), ("keep", "error")):
-        seen = range(1000), range(1000 - both, 2000)
-        yield two((460, 9000), (690, 9000), seen=seen, on_several_variants=word).report()
+    for overlap, word in product((0, 1, 30), ("keep", "error")):
+        ids = range(1000), range(1000 - overlap, 2000)
+        yield two((460, 9000), (690, 9000), seen=ids, on_several_variants=word).report()
     for rails in ({}, {"decision": (), "guardrails": (Safeguard("ctr", 0.01),)}):
-        more: dict[str, object] = {"horizon": Horizon(mde=0.02), "better": {"ctr": "higher"}}
+        settings: dict[str, object] = {"horizon": Horizon(mde=0.02), "better": {"ctr": "higher"}}
         for second in (((6000, 40_000), (6600, 40_000)), ((12_000, 80_000), (14_400, 80_000))):
-            first = two((3000, 20_000), (3600, 20_000), **more, **rails)
-            yield followed([first, two(*second, **more, **rails)])
+            first = two((3000, 20_000), (3600, 20_000), **settings, **rails)
+            yield followed([first, two(*second, **settings, **rails)])
     for scale, lift in product((1e-6, 1e9), (1.01, 3.0)):
         arms = revenue(1, scale), revenue(2, scale * lift)
         yield of_states(*arms, cluster="groups", horizon=Horizon(mde=0.1 * scale)).report()
@@ -79,15 +79,15 @@ def test_every_sentence_can_be_read_aloud() -> None:
     for report in reports():
         recommendation = report.recommendation
         actions.add(recommendation.action)
-        verdicts.update(one.verdict for one in report.findings)
-        names = {one.contrast.name for one in report.findings}
+        verdicts.update(entry.verdict for entry in report.findings)
+        names = {entry.contrast.name for entry in report.findings}
         assert set(recommendation.rests_on) <= names
-        for said in (*(one.sentence for one in report.findings), recommendation.sentence):
-            assert not BAD.search(said), said
-            assert said.endswith("."), said
-        for one in report.findings:
-            assert one.distrusted == (one.verdict == "disbelieved")
-            assert (one.verdict == "not_started") <= bool(one.reason)
-            assert ("is better" in one.sentence) == (one.verdict == "better")
-            assert ("is worse" in one.sentence) == (one.verdict == "worse")
+        for sentence in (*(entry.sentence for entry in report.findings), recommendation.sentence):
+            assert not BAD.search(sentence), sentence
+            assert sentence.endswith("."), sentence
+        for finding in report.findings:
+            assert finding.distrusted == (finding.verdict == "disbelieved")
+            assert (finding.verdict == "not_started") <= bool(finding.reason)
+            assert ("is better" in finding.sentence) == (finding.verdict == "better")
+            assert ("is worse" in finding.sentence) == (finding.verdict == "worse")
     assert verdicts == set(VERDICTS) and actions == set(ACTIONS)

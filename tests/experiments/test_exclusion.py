@@ -24,18 +24,18 @@ from tests.experiments.assignments import (
 @given(ASSIGNMENTS)
 @settings(max_examples=60)
 def test_law_a_layer_has_the_units_of_a_plain_dict_of_units(assignment: Assignment) -> None:
-    (found,) = exclusions({"all": NAMES}, sample_of(assignment))
+    (layer,) = exclusions({"all": NAMES}, sample_of(assignment))
     owners: dict[int, int] = {}
     for units in assignment.values():
         for unit in units:
             owners[unit] = owners.get(unit, 0) + 1
-    assert found.sampled == sum(n > 1 for n in owners.values())
-    assert found.sampled_of_layer == len(owners)
+    assert layer.sampled == sum(n > 1 for n in owners.values())
+    assert layer.sampled_of_layer == len(owners)
     pairs = {
         (a, b): len(assignment[a].keys() & assignment[b].keys()) for a, b in combinations(NAMES, 2)
     }
-    assert {(a, b): n for a, b, n in found.pairs} == {p: n for p, n in pairs.items() if n}
-    assert found.alarm == (found.sampled > 0)
+    assert {(a, b): n for a, b, n in layer.pairs} == {p: n for p, n in pairs.items() if n}
+    assert layer.alarm == (layer.sampled > 0)
 
 
 def test_units_in_two_experiments_of_a_layer_are_an_alarm_in_words() -> None:
@@ -58,22 +58,22 @@ def test_units_in_two_experiments_of_a_layer_are_an_alarm_in_words() -> None:
 
 
 def test_units_in_two_arms_of_one_experiment_are_no_matter_of_its_layer() -> None:
-    both = {i: frozenset("ab") for i in range(100)}
-    (found,) = exclusions({"l": ["ads"]}, sample_of({"ads": both}))
-    assert not found.alarm and found.sampled_of_layer == 100
+    arms = {i: frozenset("ab") for i in range(100)}
+    (layer,) = exclusions({"l": ["ads"]}, sample_of({"ads": arms}))
+    assert not layer.alarm and layer.sampled_of_layer == 100
 
 
 def test_experiments_that_ran_one_after_the_other_may_share_units() -> None:
-    one = {i: frozenset("a") for i in range(100)}
-    sample = sample_of({"ads": one, "ranker": one})
+    arms = {i: frozenset("a") for i in range(100)}
+    sample = sample_of({"ads": arms, "ranker": arms})
     layers = {"l": ["ads", "ranker"]}
-    (found,) = exclusions(layers, sample, {"ads": (None, 5.0), "ranker": (5.0, None)})
-    assert not found.alarm and found.apart == 1
+    (layer,) = exclusions(layers, sample, {"ads": (None, 5.0), "ranker": (5.0, None)})
+    assert not layer.alarm and layer.apart == 1
     assert (
-        found.sentence == "No unit is in two experiments of the layer l that ran at the same time."
+        layer.sentence == "No unit is in two experiments of the layer l that ran at the same time."
     )
-    (found,) = exclusions(layers, sample, {"ads": (None, 6.0), "ranker": (5.0, None)})
-    assert found.alarm and found.apart == 0
+    (layer,) = exclusions(layers, sample, {"ads": (None, 6.0), "ranker": (5.0, None)})
+    assert layer.alarm and layer.apart == 0
 
 
 def test_a_layer_of_a_sample_says_of_how_many_units_it_speaks() -> None:
@@ -81,13 +81,13 @@ def test_a_layer_of_a_sample_says_of_how_many_units_it_speaks() -> None:
         "ads": {"a": counted(range(4_000), share=0.25).compute()},
         "ranker": {"a": counted(range(4_000, 8_000)).compute()},
     }
-    (found,) = exclusions({"l": ["ads", "ranker"]}, sample_units(units))
-    assert found.sentence == (
+    (layer,) = exclusions({"l": ["ads", "ranker"]}, sample_units(units))
+    assert layer.sentence == (
         "None of the sampled units (1 in 4 of all) is in two experiments of the layer l."
     )
     units["ranker"] = {"a": counted(range(3_000, 8_000)).compute()}
-    (found,) = exclusions({"l": ["ads", "ranker"]}, sample_units(units))
-    assert found.sentence.startswith("About ") and found.units == 4 * found.sampled
+    (layer,) = exclusions({"l": ["ads", "ranker"]}, sample_units(units))
+    assert layer.sentence.startswith("About ") and layer.units == 4 * layer.sampled
 
 
 def test_a_layer_of_an_unknown_experiment_is_refused_with_the_nearest_name() -> None:

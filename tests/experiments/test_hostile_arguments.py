@@ -83,11 +83,11 @@ CALLS: tuple[Callable[[Any], object], ...] = (
 
 @pytest.mark.parametrize("at", range(len(CALLS)))
 def test_an_argument_of_any_type_is_taken_or_refused_in_four_parts(at: int) -> None:
-    for given in HOSTILE:
+    for argument in HOSTILE:
         try:
-            CALLS[at](given)
+            CALLS[at](argument)
         except StreamMetricsError as error:
-            assert all((error.expected, error.got, error.where, error.hint)), given
+            assert all((error.expected, error.got, error.where, error.hint)), argument
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_an_argument_of_any_type_is_taken_or_refused_in_four_parts(at: int) -> N
         (Interleaving(), {"clicks_a": [1, 0], "clicks_b": [0, 2]}),
         (ExactQuantiles(), {"values": [1.0, 2.0], "weights": [1, 1]}),
     ],
-    ids=lambda one: type(one).__name__,
+    ids=lambda value: type(value).__name__,
 )
 def test_columns_of_any_type_are_refused_in_four_parts_and_change_nothing(
     metric: Any, rows: dict[str, Any]
@@ -105,10 +105,10 @@ def test_columns_of_any_type_are_refused_in_four_parts_and_change_nothing(
     metric.update(**rows)
     before = metric.to_bytes()
     for name in rows:
-        for given in HOSTILE:
-            if given is None and name == "weights":
+        for column in HOSTILE:
+            if column is None and name == "weights":
                 continue
             with pytest.raises(StreamMetricsError) as error:
-                metric.update(**{**rows, name: given})
-            assert error.value.where.startswith(name) and error.value.hint, (name, given)
-            assert metric.to_bytes() == before, (name, given)
+                metric.update(**{**rows, name: column})
+            assert error.value.where.startswith(name) and error.value.hint, (name, column)
+            assert metric.to_bytes() == before, (name, column)

@@ -112,135 +112,155 @@ def cell_of(of: Shop, unit: int) -> int:
 
 @pytest.mark.parametrize("view", ["ratio", "mean", "rate"])
 def test_an_interaction_is_that_of_a_plain_dict_of_units(view: str) -> None:
-    of = shop(3_000)
+    customers = shop(3_000)
     cells: list[list[tuple[float, float]]] = [[], [], [], []]
-    for unit, values in of.by_user.items():
+    for unit, values in customers.by_user.items():
         total = float(max(values) > 0) if view == "rate" else sum(values)
         weight = len(values) if view == "ratio" else 1
-        cells[cell_of(of, unit)].append((total, weight))
+        cells[cell_of(customers, unit)].append((total, weight))
     means = [sum(x for x, _ in cell) / sum(w for _, w in cell) for cell in cells]
     variances = [
         variance([x - mean * w for x, w in cell]) / len(cell) / fmean(w for _, w in cell) ** 2
         for mean, cell in zip(means, cells, strict=True)
     ]
-    _, found = asked(of, view)
-    assert (found.experiment, found.other) == ("ranker", "prices")
-    assert found.units == tuple(map(len, cells))
-    assert math.isclose(found.effect_size, means[3] - means[1] - means[2] + means[0], abs_tol=1e-12)
-    assert np.allclose(found.effects, (means[2] - means[0], means[3] - means[1]))
+    _, interaction = asked(customers, view)
+    assert (interaction.experiment, interaction.other) == ("ranker", "prices")
+    assert interaction.units == tuple(map(len, cells))
+    assert math.isclose(
+        interaction.effect_size, means[3] - means[1] - means[2] + means[0], abs_tol=1e-12
+    )
+    assert np.allclose(interaction.effects, (means[2] - means[0], means[3] - means[1]))
     least = math.sqrt(sum(variances))
-    assert 2.5 * least < found.upper - found.effect_size < 8 * least  # equal arms: no pooling
-    z = found.effect_size / least
-    assert math.isclose(found.pvalue, math.erfc(abs(z) / math.sqrt(2)), rel_tol=0.02)
+    assert (
+        2.5 * least < interaction.upper - interaction.effect_size < 8 * least
+    )  # equal arms: no pooling
+    z = interaction.effect_size / least
+    assert math.isclose(interaction.pvalue, math.erfc(abs(z) / math.sqrt(2)), rel_tol=0.02)
 
 
 def test_a_true_interaction_is_found_and_two_experiments_without_one_show_none() -> None:
-    (one, other), (none, _) = asked(shop(20_000, both=1.5)), asked(shop(20_000))
-    assert one.differs and other.differs and not none.differs
-    assert one.lower > 0
-    assert one.sentence.startswith(
+    (prices, ranker), (none, _) = asked(shop(20_000, both=1.5)), asked(shop(20_000))
+    assert prices.differs and ranker.differs and not none.differs
+    assert prices.lower > 0
+    assert prices.sentence.startswith(
         "The effect of prices new on orders differs between ranker new and old: +"
     )
-    assert "adjusted, at all looks" in one.sentence
+    assert "adjusted, at all looks" in prices.sentence
     assert none.lower < 0 < none.upper
     assert "is not shown to differ" in none.sentence
 
 
 def test_it_is_the_same_from_the_side_of_either_experiment() -> None:
-    one, other = asked(shop(4_000, both=1.2))
-    assert (one.experiment, other.experiment) == ("prices", "ranker")
-    assert math.isclose(one.effect_size, other.effect_size, rel_tol=1e-12)
-    assert math.isclose(one.log_e, other.log_e, rel_tol=1e-9)
+    prices, ranker = asked(shop(4_000, both=1.2))
+    assert (prices.experiment, ranker.experiment) == ("prices", "ranker")
+    assert math.isclose(prices.effect_size, ranker.effect_size, rel_tol=1e-12)
+    assert math.isclose(prices.log_e, ranker.log_e, rel_tol=1e-9)
 
 
 def test_law_the_sums_of_merged_shards_and_another_order_of_arms_give_the_same() -> None:
-    of = shop(4_000, both=1.3)
-    whole = asked(of)
+    customers = shop(4_000, both=1.3)
+    whole = asked(customers)
     shards = [UnitSums(100_000) for _ in range(3)]
     for i, shard in enumerate(shards):
-        shard.update(of.user[i::3], of.order[i::3])
-    assert asked(of, sums=shards[2] + shards[0] + shards[1]) == whole
-    turned = Shop(of.ranker, of.prices, of.user[::-1].copy(), of.order[::-1].copy())
+        shard.update(customers.user[i::3], customers.order[i::3])
+    assert asked(customers, sums=shards[2] + shards[0] + shards[1]) == whole
+    turned = Shop(
+        customers.ranker,
+        customers.prices,
+        customers.user[::-1].copy(),
+        customers.order[::-1].copy(),
+    )
     assert asked(turned) == whole
 
 
 def test_interactions_are_adjusted_by_holm_over_all_that_are_asked_for() -> None:
-    one, other = asked(shop(20_000, both=1.5))
-    assert one.p_value == other.p_value
-    assert one.adjusted_p == 2 * one.p_value
+    prices, ranker = asked(shop(20_000, both=1.5))
+    assert prices.p_value == ranker.p_value
+    assert prices.adjusted_p == 2 * prices.p_value
     lone = interactions(shop(20_000, both=1.5).sample(), {})
     assert lone == ()
 
 
 def test_few_units_in_a_cell_wait_and_the_reason_says_for_what() -> None:
-    found = asked(shop(300))[0]
+    interaction = asked(shop(300))[0]
     assert (
-        found.gated and found.p_value == 1 and (found.lower, found.upper) == (-math.inf, math.inf)
+        interaction.gated
+        and interaction.p_value == 1
+        and (interaction.lower, interaction.upper) == (-math.inf, math.inf)
     )
-    assert "more sampled units in both prices" in found.reason and "needs 100" in found.reason
-    assert "is not known" in found.sentence and math.isfinite(found.effect_size)
+    assert (
+        "more sampled units in both prices" in interaction.reason
+        and "needs 100" in interaction.reason
+    )
+    assert "is not known" in interaction.sentence and math.isfinite(interaction.effect_size)
     # 120 users of each cell, of whom one in a hundred orders
     rare = shop(700, rows=1)
     rare.order[:] = 0
     rare.order[::100] = 1
-    found = asked(rare)[0]
-    assert found.gated and "expected events, or rows without one, needs 10" in found.reason
+    interaction = asked(rare)[0]
+    assert (
+        interaction.gated and "expected events, or rows without one, needs 10" in interaction.reason
+    )
     rare.order[:] *= 12.5  # an amount, no share
-    found = asked(rare)[0]
-    assert found.gated and "skewness number" in found.reason
+    interaction = asked(rare)[0]
+    assert interaction.gated and "skewness number" in interaction.reason
 
 
 def test_a_cell_without_an_event_is_judged_by_what_all_cells_show() -> None:
-    of = shop(40_000)
-    of.order[(of.ranker & of.prices)[of.user]] = 0
-    found = asked(of)[0]
-    assert not found.gated and found.differs and found.upper < 0
+    customers = shop(40_000)
+    customers.order[(customers.ranker & customers.prices)[customers.user]] = 0
+    interaction = asked(customers)[0]
+    assert not interaction.gated and interaction.differs and interaction.upper < 0
 
 
 def test_what_is_not_known_by_unit_says_why() -> None:
-    of = shop(500)
+    customers = shop(500)
     why = "its rows are weighted"
-    (found,) = interactions(of.sample(), {"ranker": {"orders": why}})
-    assert found.reason == why and found.adjusted_p != found.adjusted_p
-    no_plan = replace(of.sample(), plans={"ranker": PLAN})
-    measured = UnitMetric(of.sums().compute(), "ratio")
-    (found,) = interactions(no_plan, {"ranker": {"orders": measured}})
-    assert found.reason == "prices has no plan, so no control and no horizon"
-    undeclared = of.sample(replace(PLAN, horizon=Horizon()))
-    (found,) = interactions(undeclared, {"ranker": {"orders": measured}})
-    assert "neither a horizon" in found.reason
+    (interaction,) = interactions(customers.sample(), {"ranker": {"orders": why}})
+    assert interaction.reason == why and interaction.adjusted_p != interaction.adjusted_p
+    no_plan = replace(customers.sample(), plans={"ranker": PLAN})
+    measured = UnitMetric(customers.sums().compute(), "ratio")
+    (interaction,) = interactions(no_plan, {"ranker": {"orders": measured}})
+    assert interaction.reason == "prices has no plan, so no control and no horizon"
+    undeclared = customers.sample(replace(PLAN, horizon=Horizon()))
+    (interaction,) = interactions(undeclared, {"ranker": {"orders": measured}})
+    assert "neither a horizon" in interaction.reason
     many = Units(max_units=1)
     many.update([1, 2])
     units = {"prices": {"old": many.compute()}, "ranker": {"old": seen(np.arange(3)).compute()}}
-    (found,) = interactions(sample_units(units, of.plans()), {"ranker": {"orders": measured}})
-    assert found.reason == "units of prices: more than max_units=1 units were sampled"
-    nobody = sample_units({"prices": {}, "ranker": {}}, of.plans())
-    (found,) = interactions(nobody, {"ranker": {"orders": measured}})
-    assert found.reason.startswith("no sampled unit is in both ranker old")
+    (interaction,) = interactions(
+        sample_units(units, customers.plans()), {"ranker": {"orders": measured}}
+    )
+    assert interaction.reason == "units of prices: more than max_units=1 units were sampled"
+    nobody = sample_units({"prices": {}, "ranker": {}}, customers.plans())
+    (interaction,) = interactions(nobody, {"ranker": {"orders": measured}})
+    assert interaction.reason.startswith("no sampled unit is in both ranker old")
     with pytest.raises(SettingsError, match="rate"):
-        UnitMetric(of.sums().compute(), "rte")
+        UnitMetric(customers.sums().compute(), "rte")
 
 
 def test_a_smaller_sample_of_sums_or_of_units_has_less_evidence_and_pays_for_its_level() -> None:
-    of = shop(20_000, both=1.5)
-    whole, few_sums = asked(of)[0], asked(of, sums=of.sums(max_units=6_000))[0]
-    few_units = asked(of, sample=of.sample(share=0.25))[0]
+    customers = shop(20_000, both=1.5)
+    whole, few_sums = asked(customers)[0], asked(customers, sums=customers.sums(max_units=6_000))[0]
+    few_units = asked(customers, sample=customers.sample(share=0.25))[0]
     assert (whole.level, few_sums.level, few_units.level) == (0, 2, 2)
     assert few_sums == few_units
     assert sum(few_sums.units) < 6_000 < sum(whole.units)
     assert few_sums.log_e < whole.log_e
-    cells = of_cells(of, few_units)
+    cells = of_cells(customers, few_units)
     evidence = log_e_of_interaction(few_units.effect_size, cells.variance, cells.df, _v_opt(), 0.05)
     assert math.isclose(few_units.log_e, evidence + log_weight(2), rel_tol=1e-9)
 
 
-def of_cells(of: Shop, found: Interaction) -> FourCells:
+def of_cells(of: Shop, interaction: Interaction) -> FourCells:
     """The cells of the sampled users, prices first."""
     hashes = {int(seen(np.array([u])).compute().hashes()[0]): u for u in range(len(of.ranker))}
-    kept = [u for mark, u in hashes.items() if mark < 1 << (64 - found.level) and u in of.by_user]
-    sums = np.array([sum(of.by_user[u]) for u in kept])
-    weights = np.array([float(len(of.by_user[u])) for u in kept])
-    cells = np.array([2 * int(of.prices[u]) + int(of.ranker[u]) for u in kept], np.intp)
+    users = [
+        u for mark, u in hashes.items() if mark < 1 << (64 - interaction.level) and u in of.by_user
+    ]
+    sums = np.array([sum(of.by_user[u]) for u in users])
+    weights = np.array([float(len(of.by_user[u])) for u in users])
+    cells = np.array([2 * int(of.prices[u]) + int(of.ranker[u]) for u in users], np.intp)
     return four_cells(sums, weights, cells)
 
 
@@ -255,7 +275,7 @@ def test_shares_that_change_together_are_no_interaction() -> None:
     epoch = np.repeat([0, 1], 20_000)
     treated = [rng.random(40_000) < np.where(epoch, 0.5, 0.05) for _ in range(2)]
     order = (rng.random(40_000) < np.where(epoch, 0.4, 0.1)).astype(float)
-    of = Shop(treated[0], treated[1], np.arange(40_000), order)
+    customers = Shop(treated[0], treated[1], np.arange(40_000), order)
     units = {
         name: {
             str(e): {
@@ -266,8 +286,8 @@ def test_shares_that_change_together_are_no_interaction() -> None:
         }
         for name, arm in (("ranker", treated[0]), ("prices", treated[1]))
     }
-    by_epoch = asked(of, sample=sample_units(units, of.plans()))[0]
-    together = asked(of)[0]
+    by_epoch = asked(customers, sample=sample_units(units, customers.plans()))[0]
+    together = asked(customers)[0]
     assert together.differs  # the mixture of epochs differs between the cells
     assert not by_epoch.differs and by_epoch.pvalue > 0.01
 
@@ -293,10 +313,10 @@ def test_two_empty_arms_of_the_other_experiment_leave_the_variance_of_two_arms()
     rng = np.random.default_rng(3)
     cells = rng.choice([0, 1, 2, 3], 4_000, p=[0.05, 0.05, 0.45, 0.45])
     values = rng.lognormal(0, 1, 4_000)
-    found = four_cells(values, np.ones(4_000), cells)
-    v, n = found.variances, [float(x) for x in found.units]
+    result = four_cells(values, np.ones(4_000), cells)
+    v, n = result.variances, [float(x) for x in result.units]
     pooled = sum(x * x * y for x, y in zip(n, v, strict=True)) / sum(n) * sum(1 / x for x in n)
-    assert math.isclose(found.variance, max(sum(v), pooled))
+    assert math.isclose(result.variance, max(sum(v), pooled))
     pair = FourCells((1, 2, 1, 2), (v[0], v[2], 0, 0), (10, 20, 10, 20), (1, 1, 1, 1), (99,) * 4, 9)
     assert pair.variance >= difference_variance(v[0], v[2], [(10.0, 20.0)]) - 1e-15
 
@@ -314,10 +334,10 @@ def test_the_interval_excludes_0_exactly_where_the_evidence_reaches_its_level(df
 def test_the_unit_of_a_value_changes_nothing(unit: float) -> None:
     rng = np.random.default_rng(3)
     cells, values = rng.integers(0, 4, 800), rng.lognormal(0, 1, 800)
-    one, other = (four_cells(values * x, np.ones(800), cells) for x in (1.0, unit))
-    assert one.numbers == other.numbers and one.df == other.df
+    base, scaled = (four_cells(values * x, np.ones(800), cells) for x in (1.0, unit))
+    assert base.numbers == scaled.numbers and base.df == scaled.df
     if 1e-150 < unit < 1e150:
-        assert math.isclose(other.variance, one.variance * unit * unit)
+        assert math.isclose(scaled.variance, base.variance * unit * unit)
 
 
 def test_the_states_of_20_experiments_need_less_than_10_megabytes() -> None:
@@ -336,11 +356,11 @@ def test_the_states_of_20_experiments_need_less_than_10_megabytes() -> None:
 def test_units_that_are_all_alike_or_weigh_nothing_have_no_interaction(
     value: float, denominator: float
 ) -> None:
-    of, state = shop(2_000), UnitSums()
+    customers, state = shop(2_000), UnitSums()
     state.update(np.arange(2_000), np.full(2_000, value), np.full(2_000, denominator))
-    found = asked(of, sums=state)[0]
-    assert found.gated and found.adjusted_p != found.adjusted_p
-    assert found.reason == "the four cells have no finite variance above 0"
+    interaction = asked(customers, sums=state)[0]
+    assert interaction.gated and interaction.adjusted_p != interaction.adjusted_p
+    assert interaction.reason == "the four cells have no finite variance above 0"
 
 
 def test_denominators_below_0_count_and_a_cell_without_weight_has_no_variance() -> None:

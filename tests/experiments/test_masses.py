@@ -54,9 +54,9 @@ def read(state: Accumulator, view: str | None = None) -> Arm:
 
 
 def mass(state: Accumulator, view: str | None = None) -> RowsAndUsers[float]:
-    found = read(state, view).counts.masses["users"]
-    assert isinstance(found, RowsAndUsers)
-    return found
+    users_mass = read(state, view).counts.masses["users"]
+    assert isinstance(users_mass, RowsAndUsers)
+    return users_mass
 
 
 def parts(columns: Columns, label: int) -> list[int]:
@@ -72,28 +72,28 @@ def test_few_users_with_many_rows_are_not_as_sure_as_their_rows() -> None:
     """An A/A test, one of the 13 % that a mass of rows rejects: 50 users with 60 rows each."""
     rng = np.random.default_rng(51)
     control, treatment = crowd(rng, 950, 4, 0.3), crowd(rng, 50, 60, 0.03, 10**6)
-    found = compare(counted(control), counted(treatment))
-    assert found.anytime_error > 1.5 * found.std_error
-    sequence = ConfidenceSequence(v_opt=1 / found.std_error**2)
-    assert sequence.at(found).p_value > 0.05
-    alone = replace(found.evidence, std_error=found.std_error)
-    assert sequence.at(alone).p_value < 0.01
+    comparison = compare(counted(control), counted(treatment))
+    assert comparison.anytime_error > 1.5 * comparison.std_error
+    sequence = ConfidenceSequence(v_opt=1 / comparison.std_error**2)
+    assert sequence.at(comparison).p_value > 0.05
+    evidence = replace(comparison.evidence, std_error=comparison.std_error)
+    assert sequence.at(evidence).p_value < 0.01
 
 
 def test_what_rows_explain_is_pooled_by_rows_and_the_rest_by_users() -> None:
     rng = np.random.default_rng(3)
     arms = [crowd(rng, 900, 4, 0.2), crowd(rng, 100, 20, 0.2, 10**6)]
-    first, second = (read(counted(one)) for one in arms)
-    (a, b), sizes = (mass(counted(one)) for one in arms), []
-    for one, found in zip(arms, (a, b), strict=True):
-        p = int(one["labels"].sum())
-        n = len(one["labels"]) - p
-        each = [effective_number(parts(one, label)) for label in (0, 1)]
-        assert found.rows == p * n / (p + n)
-        assert found.users == approx(each[0] * each[1] / sum(each), rel=1e-12)
-        assert found.users < found.rows / 2
-        assert found.part == approx(1 / counted(one).compute().deff, rel=1e-12)
-        sizes.append((found.rows, found.users))
+    first, second = (read(counted(arm)) for arm in arms)
+    (a, b), sizes = (mass(counted(arm)) for arm in arms), []
+    for columns, arm_mass in zip(arms, (a, b), strict=True):
+        p = int(columns["labels"].sum())
+        n = len(columns["labels"]) - p
+        numbers = [effective_number(parts(columns, label)) for label in (0, 1)]
+        assert arm_mass.rows == p * n / (p + n)
+        assert arm_mass.users == approx(numbers[0] * numbers[1] / sum(numbers), rel=1e-12)
+        assert arm_mass.users < arm_mass.rows / 2
+        assert arm_mass.part == approx(1 / counted(columns).compute().deff, rel=1e-12)
+        sizes.append((arm_mass.rows, arm_mass.users))
     (rows_a, users_a), (rows_b, users_b) = sizes
     pooled = first.precision.variance * (
         a.part * rows_a / rows_b + (1 - a.part) * users_a / users_b
@@ -108,16 +108,19 @@ def test_what_rows_explain_is_pooled_by_rows_and_the_rest_by_users() -> None:
 def test_the_order_of_arms_and_rows_and_the_size_of_batches_change_nothing() -> None:
     rng = np.random.default_rng(4)
     arms = crowd(rng, 300, 4, 0.2), crowd(rng, 40, 30, 0.1, 10**6)
-    found = compare(*map(counted, arms))
+    comparison = compare(*map(counted, arms))
     back = compare(*map(counted, arms[::-1]))
-    assert back.anytime_error == found.anytime_error and back.effect_size == -found.effect_size
+    assert (
+        back.anytime_error == comparison.anytime_error
+        and back.effect_size == -comparison.effect_size
+    )
     shuffled = []
-    for one in arms:
+    for columns in arms:
         state = UserGroups(ExactAUC())
-        for some in np.array_split(rng.permutation(len(one["labels"])), 5):
-            state.update(**{name: column[some] for name, column in one.items()})
+        for batch in np.array_split(rng.permutation(len(columns["labels"])), 5):
+            state.update(**{name: column[batch] for name, column in columns.items()})
         shuffled.append(state)
-    assert compare(*shuffled).anytime_error == found.anytime_error
+    assert compare(*shuffled).anytime_error == comparison.anytime_error
 
 
 def test_an_area_does_not_rest_on_users_without_a_positive_row() -> None:
@@ -125,10 +128,10 @@ def test_an_area_does_not_rest_on_users_without_a_positive_row() -> None:
     rng = np.random.default_rng(5)
     control, treatment = crowd(rng, 3800, 10, 0.01), crowd(rng, 200, 10, 0.1, 10**6)
     states = counted(control), counted(treatment)
-    alone = only(of_states(*states))
-    seen = only(of_states(*states, seen=(range(3800), range(10**6, 10**6 + 200))))
-    assert seen.comparison.anytime_error == alone.comparison.anytime_error
-    assert seen.comparison.anytime_error < 1.5 * seen.comparison.std_error
+    contrast = only(of_states(*states))
+    unit_contrast = only(of_states(*states, seen=(range(3800), range(10**6, 10**6 + 200))))
+    assert unit_contrast.comparison.anytime_error == contrast.comparison.anytime_error
+    assert unit_contrast.comparison.anytime_error < 1.5 * unit_contrast.comparison.std_error
 
 
 @pytest.mark.parametrize("view", ["gini", "ap", "ks"])
@@ -152,11 +155,13 @@ def test_an_area_of_several_classes_rests_on_each_of_them() -> None:
     labels, who = rng.choice(3, 3000, p=[0.7, 0.25, 0.05]), np.arange(3000) // 10
     scores = rng.random((3000, 3))
     state = counted({"groups": who, "labels": labels, "scores": scores}, MulticlassAUC(3))
-    counts = [Fraction(int((labels == one).sum())) for one in range(3)]
-    each = [n * (3000 - n) / 3000 for n in counts]
-    found = mass(state)
-    assert found.rows == approx(float(3 / sum(1 / one for one in each)), rel=1e-12)
-    assert found.users < found.rows and found.part == 0
+    counts = [Fraction(int((labels == label).sum())) for label in range(3)]
+    masses = [n * (3000 - n) / 3000 for n in counts]
+    area_mass = mass(state)
+    assert area_mass.rows == approx(
+        float(3 / sum(1 / class_mass for class_mass in masses)), rel=1e-12
+    )
+    assert area_mass.users < area_mass.rows and area_mass.part == 0
 
 
 def test_an_uplift_rests_on_both_of_its_arms() -> None:
@@ -180,15 +185,15 @@ def test_a_mean_area_rests_on_its_groups_by_their_weights() -> None:
     labels[np.cumsum(rows)[1:] - 1] = 1  # both classes in each group but the one of a single row
     state = GroupedAUC()
     state.update(labels, scores, groups=who)
-    kept = rows[1:].astype(float)
+    weights = rows[1:].astype(float)
     assert read(state).counts.masses == {
-        "classes": approx(kept.sum() ** 2 / (kept**2).sum(), rel=1e-12)
+        "classes": approx(weights.sum() ** 2 / (weights**2).sum(), rel=1e-12)
     }
     over_users: UserGroups[Any] = UserGroups(GroupedAUC())
     over_users.update(users=who, groups=who, labels=labels, scores=scores)
-    found = mass(over_users)
-    assert found.rows == approx(read(state).counts.masses["classes"], rel=1e-12)
-    assert found.users == approx(found.rows, rel=0.4)
+    users_mass = mass(over_users)
+    assert users_mass.rows == approx(read(state).counts.masses["classes"], rel=1e-12)
+    assert users_mass.users == approx(users_mass.rows, rel=0.4)
 
 
 def test_weighted_rows_count_by_their_part_of_the_weight_and_by_their_users() -> None:
@@ -200,11 +205,11 @@ def test_weighted_rows_count_by_their_part_of_the_weight_and_by_their_users() ->
     positives = int(columns["labels"].sum())
     assert min(arm.counts.counted) >= 10 and max(arm.counts.counted) <= 3000
     assert arm.counts.counted[0] == math.floor(effective_number([9 * n for n in parts(columns, 1)]))
-    one = columns["labels"].copy()
-    one[np.flatnonzero(one)[1:]] = 0  # a single positive with half of all weight
+    labels = columns["labels"].copy()
+    labels[np.flatnonzero(labels)[1:]] = 0  # a single positive with half of all weight
     state = UserGroups(ExactAUC(weight_unit=1))
-    state.update(columns["groups"], labels=one, scores=columns["scores"],
-                 weights=np.where(one == 1, 2999, 1))  # fmt: skip
+    state.update(columns["groups"], labels=labels, scores=columns["scores"],
+                 weights=np.where(labels == 1, 2999, 1))  # fmt: skip
     assert read(state).counts.counted[0] == 1 and positives > 1000
 
 
@@ -233,8 +238,8 @@ def test_a_rate_over_users_rests_on_their_effective_number_too() -> None:
     control, treatment = clicking(rng, 3_800, 10), clicking(rng, 200, 40, 10**6)
     assert read(control).counts.masses["users"] == effective_number(control.rows_of_groups())
     assert read(treatment).counts.masses["users"] == approx(200, rel=0.4)
-    found = compare(control, treatment)
-    sequence = ConfidenceSequence(v_opt=1 / found.std_error**2)
-    assert sequence.at(found).p_value > 0.3
-    alone = replace(found.evidence, std_error=found.std_error)
-    assert sequence.at(alone).p_value < 0.05
+    comparison = compare(control, treatment)
+    sequence = ConfidenceSequence(v_opt=1 / comparison.std_error**2)
+    assert sequence.at(comparison).p_value > 0.3
+    evidence = replace(comparison.evidence, std_error=comparison.std_error)
+    assert sequence.at(evidence).p_value < 0.05

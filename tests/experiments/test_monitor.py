@@ -32,29 +32,34 @@ def of_ranker() -> st.SearchStrategy[list[Look]]:
 
 
 def test_what_the_looks_say_together() -> None:
-    found = Monitor.of(LOOKS).watched("ranker", 1, "ctr")
-    assert (found.looks, found.log_e, found.p_value) == (4, 3.2, math.exp(-3.2))
-    assert (found.lower, found.upper, found.consistent, found.nested) == (0.0, 0.25, True, True)
-    assert found.first_reject == (("clicks/0", 300),)
-    assert found.latest == LOOKS[3].readings[0][1]
+    summary = Monitor.of(LOOKS).watched("ranker", 1, "ctr")
+    assert (summary.looks, summary.log_e, summary.p_value) == (4, 3.2, math.exp(-3.2))
+    assert (summary.lower, summary.upper, summary.consistent, summary.nested) == (
+        0.0,
+        0.25,
+        True,
+        True,
+    )
+    assert summary.first_reject == (("clicks/0", 300),)
+    assert summary.latest == LOOKS[3].readings[0][1]
 
 
 @given(of_ranker(), of_ranker(), of_ranker())
 def test_monitors_merge_in_any_tree_any_number_of_times(
     a: list[Look], b: list[Look], c: list[Look]
 ) -> None:
-    one, two, three = Monitor.of(a), Monitor.of(b), Monitor.of(c)
-    assert one + two == two + one == Monitor.of([*a, *b])
-    assert (one + two) + three == one + (two + three)
-    assert one + one == one == one + Monitor()
+    monitor, second, third = Monitor.of(a), Monitor.of(b), Monitor.of(c)
+    assert monitor + second == second + monitor == Monitor.of([*a, *b])
+    assert (monitor + second) + third == monitor + (second + third)
+    assert monitor + monitor == monitor == monitor + Monitor()
 
 
 def test_the_same_look_with_more_comparisons_is_still_one_look() -> None:
-    other = look(200, Anytime(-1.0, 1.0, 0.1), name="auc")
-    both = Monitor.of([LOOKS[1], other])
-    assert both == Monitor.of([other, LOOKS[1]]) and len(both.looks) == 1
-    assert both.watched("ranker", 1, "auc").log_e == 0.1
-    assert both.watched("ranker", 1, "ctr").log_e == 0.5
+    area_look = look(200, Anytime(-1.0, 1.0, 0.1), name="auc")
+    monitor = Monitor.of([LOOKS[1], area_look])
+    assert monitor == Monitor.of([area_look, LOOKS[1]]) and len(monitor.looks) == 1
+    assert monitor.watched("ranker", 1, "auc").log_e == 0.1
+    assert monitor.watched("ranker", 1, "ctr").log_e == 0.5
 
 
 def test_two_readings_of_one_head_vector_are_refused() -> None:
@@ -74,43 +79,43 @@ def test_generations_experiments_and_comparisons_are_apart() -> None:
 
 
 def test_intervals_that_contradict_one_another_are_reported_and_not_clipped() -> None:
-    found = Monitor.of([look(1, Anytime(0.2, 0.3, 1.0)), look(2, Anytime(0.0, 0.1, 1.0))])
-    seen = found.watched("ranker", 1, "ctr")
-    assert (seen.lower, seen.upper, seen.consistent) == (0.2, 0.1, False)
+    monitor = Monitor.of([look(1, Anytime(0.2, 0.3, 1.0)), look(2, Anytime(0.0, 0.1, 1.0))])
+    summary = monitor.watched("ranker", 1, "ctr")
+    assert (summary.lower, summary.upper, summary.consistent) == (0.2, 0.1, False)
     touching = Monitor.of([look(1, Anytime(0.1, 0.3)), look(2, Anytime(0.0, 0.1))])
     assert touching.watched("ranker", 1, "ctr").consistent
 
 
 def test_a_look_that_saw_less_than_the_one_before_is_reported() -> None:
-    def two(a: int, b: int) -> Look:
+    def second(a: int, b: int) -> Look:
         return Look.at("ranker", 1, {"a": a, "b": b}, {"ctr": GATED})
 
-    assert Monitor.of([two(1, 1), two(1, 2), two(4, 2)]).watched("ranker", 1, "ctr").nested
-    assert not Monitor.of([two(1, 3), two(4, 2)]).watched("ranker", 1, "ctr").nested
+    assert Monitor.of([second(1, 1), second(1, 2), second(4, 2)]).watched("ranker", 1, "ctr").nested
+    assert not Monitor.of([second(1, 3), second(4, 2)]).watched("ranker", 1, "ctr").nested
     # A source that appears later has been read from its beginning; one must not vanish.
     late = Look.at("ranker", 1, {"a": 1, "b": 1, "c": 0}, {"ctr": GATED})
-    assert Monitor.of([two(1, 1), late]).watched("ranker", 1, "ctr").nested is True
+    assert Monitor.of([second(1, 1), late]).watched("ranker", 1, "ctr").nested is True
     gone = Look.at("ranker", 1, {"a": 9}, {"ctr": GATED})
-    assert not Monitor.of([two(1, 1), gone]).watched("ranker", 1, "ctr").nested
+    assert not Monitor.of([second(1, 1), gone]).watched("ranker", 1, "ctr").nested
 
 
 def test_a_source_whose_name_comes_first_does_not_make_a_look_the_first() -> None:
     early = Look.at("ranker", 1, {"b": 7}, {"ctr": Anytime(log_e=4.0)})
     late = Look.at("ranker", 1, {"a": 2, "b": 7}, {"ctr": Anytime(log_e=5.0)})
-    found = Monitor.of([late, early]).watched("ranker", 1, "ctr")
-    assert found.first_reject == early.heads and found.nested
-    assert found.latest == Anytime(log_e=5.0)
+    summary = Monitor.of([late, early]).watched("ranker", 1, "ctr")
+    assert summary.first_reject == early.heads and summary.nested
+    assert summary.latest == Anytime(log_e=5.0)
 
 
 def test_nothing_watched_says_nothing() -> None:
-    found = Monitor().watched("ranker", 1, "ctr")
-    assert (found.looks, found.log_e, found.p_value) == (0, 0.0, 1.0)
-    assert (found.lower, found.upper) == (-math.inf, math.inf)
-    assert found.consistent and found.nested
-    assert found.first_reject is None and found.latest is None
+    summary = Monitor().watched("ranker", 1, "ctr")
+    assert (summary.looks, summary.log_e, summary.p_value) == (0, 0.0, 1.0)
+    assert (summary.lower, summary.upper) == (-math.inf, math.inf)
+    assert summary.consistent and summary.nested
+    assert summary.first_reject is None and summary.latest is None
 
 
 def test_evidence_is_not_lost_when_it_weakens() -> None:
-    found = Monitor.of([look(1, Anytime(log_e=-3.0)), look(2, Anytime(log_e=-1.0))])
-    assert found.watched("ranker", 1, "ctr").log_e == 0.0
+    monitor = Monitor.of([look(1, Anytime(log_e=-3.0)), look(2, Anytime(log_e=-1.0))])
+    assert monitor.watched("ranker", 1, "ctr").log_e == 0.0
     assert Monitor.of(LOOKS).watched("ranker", 1, "ctr", alpha=0.01).first_reject is None

@@ -33,8 +33,8 @@ def of(values: object, metric: ExactQuantiles | Quantiles | None = None) -> Accu
     return metric
 
 
-def bounds(found: Anytime) -> tuple[float, float, float]:
-    return found.lower, found.upper, found.e_value
+def bounds(reading: Anytime) -> tuple[float, float, float]:
+    return reading.lower, reading.upper, reading.e_value
 
 
 def test_a_quantile_of_independent_rows_is_between_ranks_of_its_sequence() -> None:
@@ -52,15 +52,15 @@ def test_a_quantile_of_users_is_between_the_shares_within_its_reach() -> None:
     metric, who = UserGroups(ExactQuantiles()), np.arange(4_000) % 400
     metric.update(who, values=np.arange(4_000) % 1_000 + who / 1_000)
     result = metric.compute()
-    found = ConfidenceSequence(horizon=Horizon(units=4_000, deff=1.5)).of(metric, "p90")
+    reading = ConfidenceSequence(horizon=Horizon(units=4_000, deff=1.5)).of(metric, "p90")
     share = result.variance_of(f"share_up_to({result.p90!r})")
     reach = multiplier(1 / share.variance, tuned(2_000 / (0.09 * 1.5), 0.05), 0.05)
     off = as_t(reach, share.df) * share.se
     ordered = np.sort(np.arange(4_000) % 1_000 + who / 1_000)
     expected = [ordered[math.ceil(4_000 * (0.9 + sign * off)) - 1] for sign in (-1, 1)]
-    assert [found.lower, found.upper] == expected
+    assert [reading.lower, reading.upper] == expected
     once = result.interval("p90")
-    assert found.lower < once.lower < once.upper < found.upper
+    assert reading.lower < once.lower < once.upper < reading.upper
     assert once.deff == pytest.approx(share.variance / (0.09 / 4_000), rel=1e-12)
 
 
@@ -81,14 +81,16 @@ def test_users_need_enough_groups_and_rows_beyond_their_quantile() -> None:
 
 def test_no_quantile_is_tuned_by_information() -> None:
     state = of(range(1_000))
-    found = ConfidenceSequence(v_opt=1_000.0).of(state)
-    assert "tuned by planned rows, which v_opt does not say" in found.reason
-    assert found.upper == math.inf
+    reading = ConfidenceSequence(v_opt=1_000.0).of(state)
+    assert "tuned by planned rows, which v_opt does not say" in reading.reason
+    assert reading.upper == math.inf
     assert "neither a horizon" in ConfidenceSequence().of(state).reason
     # An effect that matters says nothing of rows: near 10,000.
     by_effect, by_rows = Horizon(mde=3.0), Horizon(units=20_000)
-    one, other = (ConfidenceSequence(horizon=each).of(state) for each in (by_effect, by_rows))
-    assert bounds(one) == bounds(other)
+    effect_reading, rows_reading = (
+        ConfidenceSequence(horizon=horizon).of(state) for horizon in (by_effect, by_rows)
+    )
+    assert bounds(effect_reading) == bounds(rows_reading)
 
 
 def test_the_horizon_of_one_state_counts_its_own_rows() -> None:
@@ -99,13 +101,15 @@ def test_the_horizon_of_one_state_counts_its_own_rows() -> None:
     assert Horizon().of_one == (None, None)
     state = Ratio()
     state.update([1] * 50 + [0] * 950)
-    found = ConfidenceSequence(horizon=planned).of(state)
-    assert bounds(found) == bounds(ConfidenceSequence(v_opt=planned.of_one[0]).of(state))
+    reading = ConfidenceSequence(horizon=planned).of(state)
+    assert bounds(reading) == bounds(ConfidenceSequence(v_opt=planned.of_one[0]).of(state))
     without = ConfidenceSequence(horizon=Horizon(units=10_000)).of(state)
     assert "without the baseline or the variance" in without.reason
     # Of a comparison the same horizon counts the rows of both.
-    both = ConfidenceSequence(horizon=planned).at(compare(state, other := state.copy()))
-    assert bounds(both) == bounds(ConfidenceSequence(v_opt=planned.v_opt).at(compare(state, other)))
+    pair_reading = ConfidenceSequence(horizon=planned).at(compare(state, duplicate := state.copy()))
+    assert bounds(pair_reading) == bounds(
+        ConfidenceSequence(v_opt=planned.v_opt).at(compare(state, duplicate))
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,9 +131,9 @@ def test_a_preference_alone_is_read_as_its_comparison_with_0(users: bool) -> Non
         ConfidenceSequence(horizon=Horizon(mde=0.03)),
         ConfidenceSequence(kind="label"),
     ):
-        found = sequence.of(state)
-        assert bounds(found) == pytest.approx(bounds(sequence.at(compared)), rel=1e-9)
-        assert found.e_value > 1
+        reading = sequence.of(state)
+        assert bounds(reading) == pytest.approx(bounds(sequence.at(compared)), rel=1e-9)
+        assert reading.e_value > 1
     plain = ConfidenceSequence(v_opt=1_000.0).of(state, "win_share_b")
     assert plain.e_value == 1
 
@@ -149,8 +153,8 @@ def test_what_has_no_interval_says_why() -> None:
         (of(range(9)), "iqr", "a range of quantiles has an interval, but no standard error"),
         (areas, "best_f_beta(2)", "the rows choose the threshold"),
     ):
-        found = ROWS.of(state, view)
-        assert why in found.reason and bounds(found) == (-math.inf, math.inf, 1.0), view
+        reading = ROWS.of(state, view)
+        assert why in reading.reason and bounds(reading) == (-math.inf, math.inf, 1.0), view
     with pytest.raises(InputError, match="expected a view"):
         ROWS.of(areas, "nonsense")
 
@@ -162,7 +166,7 @@ def test_buckets_that_may_have_moved_an_estimate_widen_its_interval() -> None:
     exact, coarse = ExactAUC(), HistogramAUC(resolution=2)
     exact.update(labels, scores)
     coarse.update(labels, scores)
-    one, wide = (ConfidenceSequence(v_opt=10_000.0).of(state) for state in (exact, coarse))
+    narrow, wide = (ConfidenceSequence(v_opt=10_000.0).of(state) for state in (exact, coarse))
     area = coarse.compute().auc
     assert wide.lower < area.low and area.high < wide.upper
-    assert wide.upper - wide.lower > one.upper - one.lower + (area.high - area.low) / 2
+    assert wide.upper - wide.lower > narrow.upper - narrow.lower + (area.high - area.low) / 2

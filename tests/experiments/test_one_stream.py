@@ -40,13 +40,17 @@ def stream(n: int, lift: float = 0.1, *, users: bool = True, seed: int = 1) -> A
 @pytest.mark.parametrize("users", [True, False])
 def test_a_preference_is_compared_with_0_and_has_its_own_error(users: bool) -> None:
     state = stream(3_000, users=users)
-    found, own = compare(state), state.compute().interval()
-    assert (found.control, found.treatment, found.effect_size) == (0, own.estimate, own.estimate)
-    assert (found.std_error, found.n) == (own.se, own.n)
-    assert found.df == pytest.approx(own.df, rel=1e-12)
-    bounds = found.effect_size_ci_lower, found.effect_size_ci_upper
-    assert bounds == pytest.approx((own.lower, own.upper), rel=1e-9)
-    assert math.isnan(found.rel_effect_size)
+    comparison, interval = compare(state), state.compute().interval()
+    assert (comparison.control, comparison.treatment, comparison.effect_size) == (
+        0,
+        interval.estimate,
+        interval.estimate,
+    )
+    assert (comparison.std_error, comparison.n) == (interval.se, interval.n)
+    assert comparison.df == pytest.approx(interval.df, rel=1e-12)
+    bounds = comparison.effect_size_ci_lower, comparison.effect_size_ci_upper
+    assert bounds == pytest.approx((interval.lower, interval.upper), rel=1e-9)
+    assert math.isnan(comparison.rel_effect_size)
 
 
 @pytest.mark.parametrize(
@@ -78,10 +82,10 @@ def test_one_state_has_no_lift_no_pair_and_no_covariate(more: dict[str, Any]) ->
 
 def test_two_preferences_are_compared_with_each_other_as_any_other_metric() -> None:
     a, b = stream(3_000, users=False), stream(3_000, 0.4, users=False, seed=2)
-    found = compare(a, b)
+    comparison = compare(a, b)
     difference = b.compute().preference - a.compute().preference
-    assert found.effect_size == pytest.approx(difference, rel=1e-12)
-    assert found.std_error > compare(b).std_error
+    assert comparison.effect_size == pytest.approx(difference, rel=1e-12)
+    assert comparison.std_error > compare(b).std_error
 
 
 def test_the_report_of_one_stream_decides_by_the_preference() -> None:
@@ -145,10 +149,14 @@ def test_the_label_reading_is_the_e_process_of_wins() -> None:
 
 def test_epochs_are_weighted_by_their_rows_and_no_group_of_the_control_is_missing() -> None:
     first, second = stream(4_000, seed=2), stream(2_000, 0.3, seed=3)
-    states = {name: {"new": {"interleaving": one}} for name, one in (("1", first), ("2", second))}
+    states = {
+        name: {"new": {"interleaving": state}} for name, state in (("1", first), ("2", second))
+    }
     (contrast,) = Experiment(PLAN, states).contrasts()
-    of = first.compute().preference, second.compute().preference
-    assert contrast.comparison.effect_size == pytest.approx((2 * of[0] + of[1]) / 3, rel=1e-12)
+    preferences = first.compute().preference, second.compute().preference
+    assert contrast.comparison.effect_size == pytest.approx(
+        (2 * preferences[0] + preferences[1]) / 3, rel=1e-12
+    )
     assert contrast.comparison.epochs == ("1", "2")
     assert (contrast.comparison.control, contrast.comparison.groups) == (0, 64)
     assert 0 < contrast.comparison.std_error < compare(second).std_error
@@ -161,9 +169,9 @@ def test_a_few_wins_among_many_ties_wait_because_no_other_arm_cancels_their_skew
     metric.update(np.arange(2_000), clicks_a=(~wins).astype(int), clicks_b=np.ones(2_000))
     (contrast,) = Experiment(PLAN, {"new": {"interleaving": metric}}).contrasts()
     assert contrast.anytime.gated
-    said = contrast.anytime.reason
-    assert said.startswith("the estimate rests on too few values: skewness number ")
-    assert said.endswith(", needs 40")
+    reason = contrast.anytime.reason
+    assert reason.startswith("the estimate rests on too few values: skewness number ")
+    assert reason.endswith(", needs 40")
 
 
 def test_units_are_checked_among_treatments_because_the_control_gets_none() -> None:
@@ -173,18 +181,22 @@ def test_units_are_checked_among_treatments_because_the_control_gets_none() -> N
         decision=("interleaving",),
         horizon=Horizon(mde=0.03),
     )
-    states = {one: {"interleaving": stream(500)} for one in ("new", "newer")}
-    units = {one: Units() for one in ("new", "newer")}
+    states = {arm: {"interleaving": stream(500)} for arm in ("new", "newer")}
+    units = {arm: Units() for arm in ("new", "newer")}
     units["new"].update(range(500))
     units["newer"].update(range(1_000, 1_520))
-    found = Experiment(plan, states, units).srm()
-    assert (found.counts, found.alarm, found.df) == ((("new", 500), ("newer", 520)), False, 1)
-    alone = Experiment(PLAN, {"new": states["new"]}, {"new": units["new"]})
-    assert alone.srm().reason == "only one arm has a share"
-    assert alone.report().recommendation.action != "check_setup"
+    sample_ratio = Experiment(plan, states, units).srm()
+    assert (sample_ratio.counts, sample_ratio.alarm, sample_ratio.df) == (
+        (("new", 500), ("newer", 520)),
+        False,
+        1,
+    )
+    experiment = Experiment(PLAN, {"new": states["new"]}, {"new": units["new"]})
+    assert experiment.srm().reason == "only one arm has a share"
+    assert experiment.report().recommendation.action != "check_setup"
     mixed = replace(PLAN, decision=("interleaving", "ctr"))
-    both = {"new": {**states["new"], "ctr": Ratio()}, "old": {"ctr": Ratio()}}
-    assert dict(Experiment(mixed, both, {"new": units["new"]}).srm().counts) == {
+    arms = {"new": {**states["new"], "ctr": Ratio()}, "old": {"ctr": Ratio()}}
+    assert dict(Experiment(mixed, arms, {"new": units["new"]}).srm().counts) == {
         "new": 500,
         "old": 0,
     }

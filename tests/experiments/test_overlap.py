@@ -36,12 +36,12 @@ from tests.experiments.assignments import (
 )
 
 
-def table(found: Overlap) -> dict[tuple[str, str], int]:
+def table(overlap: Overlap) -> dict[tuple[str, str], int]:
     """The counts of a pair by the names of the arms."""
     return {
-        (a, b): found.counts[i][j]
-        for i, a in enumerate(found.first_arms)
-        for j, b in enumerate(found.second_arms)
+        (a, b): overlap.counts[i][j]
+        for i, a in enumerate(overlap.first_arms)
+        for j, b in enumerate(overlap.second_arms)
     }
 
 
@@ -67,26 +67,26 @@ def test_law_the_order_of_experiments_and_of_arms_changes_nothing(
     assignment: Assignment, order: list[str], backwards: bool
 ) -> None:
     units = {name: arms_of(assignment[name]) for name in NAMES}
-    other = {name: dict(sorted(units[name].items(), reverse=backwards)) for name in order}
-    assert overlaps(sample_units(units)) == overlaps(sample_units(other))
+    reordered = {name: dict(sorted(units[name].items(), reverse=backwards)) for name in order}
+    assert overlaps(sample_units(units)) == overlaps(sample_units(reordered))
     layers = {"all": NAMES}
     turned = {"all": order}
-    assert exclusions(layers, sample_units(units)) == exclusions(turned, sample_units(other))
+    assert exclusions(layers, sample_units(units)) == exclusions(turned, sample_units(reordered))
 
 
 @given(ASSIGNMENTS)
 @settings(max_examples=60)
 def test_law_a_pair_has_the_counts_of_a_plain_dict_of_units(assignment: Assignment) -> None:
-    for found in overlaps(sample_of(assignment)):
-        cells, several = brute_force(assignment, found.first, found.second)
-        assert {cell: n for cell, n in table(found).items() if n} == cells
-        assert found.several == several
-        assert found.units == sum(cells.values()) + several
+    for overlap in overlaps(sample_of(assignment)):
+        cells, several = brute_force(assignment, overlap.first, overlap.second)
+        assert {cell: n for cell, n in table(overlap).items() if n} == cells
+        assert overlap.several == several
+        assert overlap.units == sum(cells.values()) + several
 
 
 def test_arms_by_hashes_of_their_own_are_independent_and_those_of_one_hash_are_an_alarm() -> None:
-    one, other = (randomised(4_000, "ab", salt=salt) for salt in (1, 2))
-    fair, broken, _ = overlaps(sample_of({"ads": one, "pricing": other, "ranker": one}))
+    first, second = (randomised(4_000, "ab", salt=salt) for salt in (1, 2))
+    fair, broken, _ = overlaps(sample_of({"ads": first, "pricing": second, "ranker": first}))
     assert not fair.alarm and fair.adjusted_p == 1
     assert fair.sentence == "4,000 units are in both ads and pricing."
     assert broken.alarm and broken.adjusted_p < 1e-100
@@ -96,12 +96,12 @@ def test_arms_by_hashes_of_their_own_are_independent_and_those_of_one_hash_are_a
 
 
 def test_units_in_several_arms_of_an_experiment_are_in_no_count_and_are_said() -> None:
-    both = {i: frozenset("ab") for i in range(10)}
-    one = {i: frozenset("a") for i in range(30)}
-    (found,) = overlaps(sample_of({"ads": both, "ranker": one}))
-    assert (found.several, found.units) == (10, 10.0)
-    assert sum(map(sum, found.counts)) == 0
-    assert found.reason == "no unit is in both and in one arm of each"
+    ads = {i: frozenset("ab") for i in range(10)}
+    ranker = {i: frozenset("a") for i in range(30)}
+    (overlap,) = overlaps(sample_of({"ads": ads, "ranker": ranker}))
+    assert (overlap.several, overlap.units) == (10, 10.0)
+    assert sum(map(sum, overlap.counts)) == 0
+    assert overlap.reason == "no unit is in both and in one arm of each"
 
 
 def test_experiments_that_ramp_up_at_the_same_time_are_no_dependence() -> None:
@@ -121,38 +121,38 @@ def test_experiments_that_ramp_up_at_the_same_time_are_no_dependence() -> None:
             "new": counted(np.flatnonzero(treated)).compute(),
             "old": counted(np.flatnonzero(~treated)).compute(),
         }
-    (found,) = overlaps(sample_units(units))
+    (overlap,) = overlaps(sample_units(units))
     (mixed,) = overlaps(sample_units(together))
-    assert found.counts == mixed.counts
-    assert not found.alarm and found.pvalue > 0.01
+    assert overlap.counts == mixed.counts
+    assert not overlap.alarm and overlap.pvalue > 0.01
     assert mixed.alarm  # the epochs are what the arms have in common
-    assert math.isclose(sum(map(sum, found.expected)), 10_000)
+    assert math.isclose(sum(map(sum, overlap.expected)), 10_000)
 
 
 def test_pairs_are_adjusted_by_holm_over_those_that_are_tested() -> None:
-    one = randomised(600, "ab", salt=1)
-    shifted = {i: arms if i % 3 else frozenset("a") for i, arms in one.items()}
-    assignment = {"ads": one, "pricing": shifted, "ranker": randomised(600, "ab", salt=2)}
-    found = overlaps(sample_of(assignment))
-    assert [pair.adjusted_p for pair in found] == [
-        min(1.0, 3 * found[0].anytime_p),
+    ads = randomised(600, "ab", salt=1)
+    shifted = {i: arms if i % 3 else frozenset("a") for i, arms in ads.items()}
+    assignment = {"ads": ads, "pricing": shifted, "ranker": randomised(600, "ab", salt=2)}
+    pairs = overlaps(sample_of(assignment))
+    assert [pair.adjusted_p for pair in pairs] == [
+        min(1.0, 3 * pairs[0].anytime_p),
         1.0,
         1.0,
     ]
-    assert 0 < found[0].adjusted_p < 0.001
+    assert 0 < pairs[0].adjusted_p < 0.001
 
 
 def test_declared_shares_let_a_small_arm_be_seen_sooner() -> None:
     rng = np.random.default_rng(5)
     treated = rng.random(20_000) < 0.05
     copied = treated & (rng.random(20_000) < 0.25)
-    other = copied | (rng.random(20_000) < 0.04)
+    ranker = copied | (rng.random(20_000) < 0.04)
     units = {
         name: {
             "new": counted(np.flatnonzero(arm)).compute(),
             "old": counted(np.flatnonzero(~arm)).compute(),
         }
-        for name, arm in (("ads", treated), ("ranker", other))
+        for name, arm in (("ads", treated), ("ranker", ranker))
     }
     plan = Plan(
         control="old",
@@ -161,10 +161,10 @@ def test_declared_shares_let_a_small_arm_be_seen_sooner() -> None:
         shares={"old": 95, "new": 5},
         horizon=Horizon(mde=0.1),
     )
-    (alone,) = overlaps(sample_units(units))
+    (overlap,) = overlaps(sample_units(units))
     (declared,) = overlaps(sample_units(units, {"ads": plan, "ranker": plan}))
-    assert declared.counts == alone.counts
-    assert declared.log_e > alone.log_e - math.log(5) and declared.alarm
+    assert declared.counts == overlap.counts
+    assert declared.log_e > overlap.log_e - math.log(5) and declared.alarm
 
 
 def test_empty_arms_and_experiments_are_in_no_overlap_and_say_so() -> None:
@@ -173,11 +173,11 @@ def test_empty_arms_and_experiments_are_in_no_overlap_and_say_so() -> None:
         "none": {},
         "ranker": {"a": Units().compute(), "b": Units().compute()},
     }
-    for found in overlaps(sample_units(units)):
-        assert found.units == 0 and found.adjusted_p != found.adjusted_p
-        assert found.reason == "no unit is in both and in one arm of each"
-        assert found.sentence == f"No unit is in both {found.first} and {found.second}."
-        assert not found.alarm
+    for overlap in overlaps(sample_units(units)):
+        assert overlap.units == 0 and overlap.adjusted_p != overlap.adjusted_p
+        assert overlap.reason == "no unit is in both and in one arm of each"
+        assert overlap.sentence == f"No unit is in both {overlap.first} and {overlap.second}."
+        assert not overlap.alarm
     assert overlaps(sample_units({})) == ()
     assert overlaps(sample_units({"ads": units["ads"]})) == ()
 
@@ -185,11 +185,13 @@ def test_empty_arms_and_experiments_are_in_no_overlap_and_say_so() -> None:
 def test_units_past_their_limit_are_unknown_and_not_zero() -> None:
     many = counted(range(100), max_units=10).compute()
     units = {"ads": {"a": many}, "ranker": {"a": counted(range(5)).compute()}}
-    (found,) = overlaps(sample_units(units))
-    assert math.isnan(found.units) and math.isnan(found.pvalue) and math.isnan(found.adjusted_p)
-    assert math.isnan(found.units_by_arm[0][0]) if found.units_by_arm else True
-    assert found.reason == "units of ads: more than max_units=10 units were sampled"
-    assert found.sentence.startswith("How many units are in both ads and ranker is not known")
+    (overlap,) = overlaps(sample_units(units))
+    assert (
+        math.isnan(overlap.units) and math.isnan(overlap.pvalue) and math.isnan(overlap.adjusted_p)
+    )
+    assert math.isnan(overlap.units_by_arm[0][0]) if overlap.units_by_arm else True
+    assert overlap.reason == "units of ads: more than max_units=10 units were sampled"
+    assert overlap.sentence.startswith("How many units are in both ads and ranker is not known")
     (layer,) = exclusions({"l": ["ads", "ranker"]}, sample_units(units))
     assert not layer.alarm and math.isnan(layer.units) and "is not known" in layer.sentence
 
@@ -221,8 +223,8 @@ def test_the_evidence_against_independence_is_that_of_its_formula(weights: tuple
 
     turned = [list(column) for column in zip(*counts, strict=True)]
     expected = 0.5 * (of_rows(counts, weights) + of_rows(turned, ()))
-    found = log_e_of_independence([Crossed(counts, columns=weights)])
-    assert math.isclose(found, math.log(expected), rel_tol=1e-9)
+    evidence = log_e_of_independence([Crossed(counts, columns=weights)])
+    assert math.isclose(evidence, math.log(expected), rel_tol=1e-9)
 
 
 @pytest.mark.parametrize("q", [0.5, 0.2, 0.03])
@@ -241,6 +243,6 @@ def test_the_mean_of_the_evidence_is_at_most_1_whatever_the_shares_are(q: float)
 
 
 def test_the_test_of_one_look_is_pearsons() -> None:
-    found = chi_square_of_independence([[[10, 20, 30], [20, 20, 20]], [[5, 0], [5, 0]], [[0]]])
-    assert math.isclose(found.statistic, 5.333333333333333)  # scipy.stats.chi2_contingency
-    assert found.df == 2 and math.isclose(found.pvalue, 0.06948345122280153)
+    chi_square = chi_square_of_independence([[[10, 20, 30], [20, 20, 20]], [[5, 0], [5, 0]], [[0]]])
+    assert math.isclose(chi_square.statistic, 5.333333333333333)  # scipy.stats.chi2_contingency
+    assert chi_square.df == 2 and math.isclose(chi_square.pvalue, 0.06948345122280153)

@@ -15,16 +15,16 @@ from tests.experiments.arms import plan
 
 
 def test_a_horizon_of_units_is_tuned_at_its_half() -> None:
-    found = Horizon(units=10_000, baseline=0.00575)
-    assert found.v_opt == 0.5 * at_horizon(10_000, 0.00575 * (1 - 0.00575))
-    assert found.reason == ""
+    horizon = Horizon(units=10_000, baseline=0.00575)
+    assert horizon.v_opt == 0.5 * at_horizon(10_000, 0.00575 * (1 - 0.00575))
+    assert horizon.reason == ""
     whole = Horizon(units=10_000, variance=0.2, treatment_share=0.1, deff=2.0, optimize_at=1.0)
     assert whole.v_opt == at_horizon(10_000, 0.2, treatment_share=0.1, deff=2.0)
 
 
 def test_an_effect_that_matters_stands_for_both() -> None:
-    found = Horizon(mde=0.002, alpha=0.1, power=0.9)
-    assert found.v_opt == 0.5 * for_effect(0.002, alpha=0.1, power=0.9)
+    horizon = Horizon(mde=0.002, alpha=0.1, power=0.9)
+    assert horizon.v_opt == 0.5 * for_effect(0.002, alpha=0.1, power=0.9)
 
 
 def test_without_it_there_is_none_and_the_reason_says_why() -> None:
@@ -43,8 +43,8 @@ def test_what_can_be_no_horizon_is_refused() -> None:
     for wrong, expected in (
         ({"mde": -1.0}, r"Horizon\(mde\): expected a size of at least 0, got -1"),
         *(
-            ({"mde": 0.1, one: 0.1}, f"got {one}, mde; leave out")
-            for one in ("units", "baseline", "variance")
+            ({"mde": 0.1, setting: 0.1}, f"got {setting}, mde; leave out")
+            for setting in ("units", "baseline", "variance")
         ),
         ({"mde": 0.1, "units": 9.0, "baseline": 0.1}, "got units, baseline, mde"),
         (
@@ -67,8 +67,8 @@ def test_the_information_is_one_over_the_variance_of_the_difference() -> None:
     n, variance, deff = 20_000, 0.0475, 2.5
     for share in (0.5, 0.1, 0.75):
         expected = 1 / (variance * deff * (1 / (n * share) + 1 / (n * (1 - share))))
-        found = at_horizon(n, variance, treatment_share=share, deff=deff)
-        assert math.isclose(found, expected, rel_tol=1e-14), share
+        information = at_horizon(n, variance, treatment_share=share, deff=deff)
+        assert math.isclose(information, expected, rel_tol=1e-14), share
     assert f"{at_horizon(40_000, 0.0475):.6f}" == "210526.315789"
     for bad in (0.0, -1.0, math.nan, math.inf):
         assert math.isnan(at_horizon(bad, 0.1)) and math.isnan(at_horizon(10, bad))
@@ -99,12 +99,12 @@ def test_shares_are_equal_unless_they_are_declared() -> None:
 def test_a_horizon_of_all_units_is_that_of_the_two_arms() -> None:
     horizon = Horizon(units=10_000, baseline=0.1)
     assert plan(horizon=horizon).horizon_of("ctr", "bts") == horizon
-    found = plan(
+    arm_horizon = plan(
         variants=("random", "bts", "third"),
         horizon=horizon,
         shares={"random": 3, "bts": 1, "third": 4},
     ).horizon_of("ctr", "bts")
-    assert (found.units, found.treatment_share) == (5000, 0.25)
+    assert (arm_horizon.units, arm_horizon.treatment_share) == (5000, 0.25)
     effect = Horizon(mde=0.01)
     many = plan(decision=("ctr", "auc"), horizons={"auc": effect}, horizon=horizon)
     assert many.horizon_of("auc", "bts") == effect
@@ -113,14 +113,14 @@ def test_a_horizon_of_all_units_is_that_of_the_two_arms() -> None:
 
 def test_only_a_baseline_makes_a_horizon_that_of_a_rate() -> None:
     assert plan().is_for_rates("ctr")
-    others = [
+    horizons = [
         Horizon(),
         Horizon(mde=0.1),
         Horizon(units=100),
         Horizon(baseline=0.1),
         Horizon(units=100, baseline=0.1, variance=2.0),
     ]
-    for horizon in others:
+    for horizon in horizons:
         assert not plan(horizon=horizon).is_for_rates("ctr")
         assert not plan(horizons={"ctr": horizon}).is_for_rates("ctr")
 
@@ -135,7 +135,7 @@ def test_epochs_have_their_declared_order_and_then_that_of_their_names() -> None
 
 
 def test_a_slip_is_named_with_the_nearest_name() -> None:
-    for settings, said in (
+    for settings, message in (
         ({"decision": "ctr"}, r"decision: expected a tuple of names, got 'ctr'; write \('ctr',\)"),
         ({"variants": "ab"}, r"variants: expected a tuple of names, got 'ab'"),
         ({"decision": (1,)}, "decision: expected a tuple of names"),
@@ -173,7 +173,7 @@ def test_a_slip_is_named_with_the_nearest_name() -> None:
         ({"correction": "bonferoni"}, "correction: .*did you mean 'bonferroni'?"),
         ({"horizons": {"ctr.ratio": Horizon(mde=1)}}, "metrics of decision and guardrails"),
     ):
-        with pytest.raises(SettingsError, match=said):
+        with pytest.raises(SettingsError, match=message):
             plan(**settings)
     for margin in (-0.01, math.nan):
         with pytest.raises(
@@ -185,13 +185,15 @@ def test_a_slip_is_named_with_the_nearest_name() -> None:
 
 
 def test_a_direction_is_declared_for_a_metric_or_for_one_of_its_views() -> None:
-    def said(own: Direction = NONE, **settings: object) -> str:
+    def direction(own: Direction = NONE, **settings: object) -> str:
         return str(plan(**settings).direction_of("ctr", "ctr", "ratio", own))
 
-    assert (said(), said(LOWER)) == ("none", "lower")
-    assert said(lower_is_better=("ctr",)) == said(lower_is_better=("ctr.ratio",)) == "lower"
-    assert said(LOWER, better={"ctr": "higher"}) == "higher"
-    assert said(LOWER, better={"ctr": "none"}) == "none"
-    assert said(better={"ctr": 0.5}) == "target 0.5"
-    both = plan(better={"ctr": "lower", "ctr.ratio": "higher"})
-    assert str(both.direction_of("ctr", "ctr", "ratio", NONE)) == "lower"  # as it is named
+    assert (direction(), direction(LOWER)) == ("none", "lower")
+    assert (
+        direction(lower_is_better=("ctr",)) == direction(lower_is_better=("ctr.ratio",)) == "lower"
+    )
+    assert direction(LOWER, better={"ctr": "higher"}) == "higher"
+    assert direction(LOWER, better={"ctr": "none"}) == "none"
+    assert direction(better={"ctr": 0.5}) == "target 0.5"
+    design = plan(better={"ctr": "lower", "ctr.ratio": "higher"})
+    assert str(design.direction_of("ctr", "ctr", "ratio", NONE)) == "lower"  # as it is named

@@ -26,8 +26,8 @@ NORMAL = NormalDist()
 
 
 def rate_plan(**design: object) -> PlannedTest:
-    given = {"rate": 0.05, "lift": 0.1, "units_per_day": 10_000, **design}
-    return plan_test(**given)  # type: ignore[arg-type]
+    arguments = {"rate": 0.05, "lift": 0.1, "units_per_day": 10_000, **design}
+    return plan_test(**arguments)  # type: ignore[arg-type]
 
 
 def test_one_look_has_the_classical_number_of_two_rates_with_own_variances() -> None:
@@ -68,10 +68,10 @@ def test_swapped_shares_change_nothing_but_the_names_of_the_arms(design: dict[st
 
 def test_a_rate_and_the_rate_of_the_others_are_planned_alike() -> None:
     events = rate_plan(lift=None, effect=0.004)
-    others = rate_plan(rate=0.95, lift=None, effect=-0.004)
-    assert events.size.units == pytest.approx(others.size.units, abs=2)
-    assert events.one_look.units == pytest.approx(others.one_look.units, abs=2)
-    assert events.gates[0].rows == pytest.approx(others.gates[0].rows)
+    complement = rate_plan(rate=0.95, lift=None, effect=-0.004)
+    assert events.size.units == pytest.approx(complement.size.units, abs=2)
+    assert events.one_look.units == pytest.approx(complement.one_look.units, abs=2)
+    assert events.gates[0].rows == pytest.approx(complement.gates[0].rows)
 
 
 def test_more_power_or_a_higher_level_needs_more_units() -> None:
@@ -116,9 +116,9 @@ def test_a_part_of_the_traffic_takes_as_many_units_and_longer() -> None:
 
 def test_a_state_of_independent_rows_plans_as_its_numbers_do() -> None:
     state = clicks(5_000, 100_000)
-    found = plan_test(state, lift=0.1, days=10)
-    assert found.size == rate_plan().size and found.one_look == rate_plan().one_look
-    assert (found.units_per_day, found.unit, found.watched) == (10_000, "rows", "ratio")
+    planned = plan_test(state, lift=0.1, days=10)
+    assert planned.size == rate_plan().size and planned.one_look == rate_plan().one_look
+    assert (planned.units_per_day, planned.unit, planned.watched) == (10_000, "rows", "ratio")
 
 
 def test_users_take_as_many_more_rows_as_the_design_effect_says() -> None:
@@ -128,9 +128,11 @@ def test_users_take_as_many_more_rows_as_the_design_effect_says() -> None:
     state.update(np.repeat(np.arange(users), 10), numerators=clicked)
     rate, deff = state.compute().interval().estimate, state.compute().deff
     planned = plan_test(state, lift=0.1)
-    alone = plan_test(rate=rate, lift=0.1, deff=deff)
-    assert planned.one_look.units == pytest.approx(alone.one_look.units, rel=1e-9)
-    assert 1.0 < planned.size.units / alone.size.units < 1.1  # by the degrees of freedom of groups
+    from_rate = plan_test(rate=rate, lift=0.1, deff=deff)
+    assert planned.one_look.units == pytest.approx(from_rate.one_look.units, rel=1e-9)
+    assert (
+        1.0 < planned.size.units / from_rate.size.units < 1.1
+    )  # by the degrees of freedom of groups
 
 
 def test_the_skewness_of_an_earlier_period_opens_the_gate_of_a_mean_and_its_rate_has_its_own() -> (
@@ -188,11 +190,11 @@ def test_buckets_that_hide_a_part_of_the_effect_take_more_units() -> None:
 def test_units_that_return_take_at_least_the_days_of_the_pace() -> None:
     state = UnitMean()
     state.update(units=np.arange(1_000), values=np.random.default_rng(1).gamma(2, 1, 1_000))
-    slow, given = (
+    slow, fixed = (
         plan_test(state, lift=0.02, **pace) for pace in ({"days": 7}, {"units_per_day": 100})
     )  # type: ignore[arg-type]
     assert slow.days_are_least and "takes at least these days" in " ".join(str(slow).split())
-    assert not given.days_are_least
+    assert not fixed.days_are_least
 
 
 def test_the_table_says_what_units_days_and_gates() -> None:
@@ -218,8 +220,8 @@ def test_columns_have_the_figures_of_the_plan() -> None:
     assert figures["one_look.treatment"] == planned.one_look.treatment
     assert figures["gate.rate.days"] == planned.gates[0].days[1]
     unknown = rate_plan(units_per_day=None).to_dict()
-    at = unknown["name"].index("days")
-    assert unknown["value"][at] is None and unknown["reason"][at]
+    index = unknown["name"].index("days")
+    assert unknown["value"][index] is None and unknown["reason"][index]
 
 
 def test_the_horizon_is_that_of_the_effect_and_makes_the_sequence() -> None:
@@ -274,9 +276,9 @@ def test_settings_that_contradict_or_lack_something_are_refused(
 
 def test_a_state_is_planned_by_itself() -> None:
     state = clicks(50, 1_000)
-    for given in ({"std": 1.0}, {"deff": 2.0}, {"units_per_day": 10, "days": 1}, {"rate": 0.1}):
+    for settings in ({"std": 1.0}, {"deff": 2.0}, {"units_per_day": 10, "days": 1}, {"rate": 0.1}):
         with pytest.raises(SettingsError):
-            plan_test(state, lift=0.1, **given)  # type: ignore[arg-type]
+            plan_test(state, lift=0.1, **settings)  # type: ignore[arg-type]
 
 
 def test_states_from_which_nothing_follows_are_refused_with_the_reason() -> None:

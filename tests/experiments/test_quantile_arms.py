@@ -62,27 +62,27 @@ def waits(arm: int, n: int, shift: float = 0.0, *, users: int = 0) -> Accumulato
 
 
 def compared(control: Accumulator, treatment: Accumulator, **settings: object) -> Finding:
-    given = {"decision": ("wait.p90",), "horizon": UNITS, **settings}
-    return finding(of_states(control, treatment, "wait", **given))
+    arguments = {"decision": ("wait.p90",), "horizon": UNITS, **settings}
+    return finding(of_states(control, treatment, "wait", **arguments))
 
 
 def test_the_interval_of_independent_rows_is_that_of_their_ranks() -> None:
     arms = waits(0, 2_000), waits(1, 2_000, 0.5)
-    found = compared(*arms)
+    outcome = compared(*arms)
 
     def ranks(state: Accumulator) -> Sided:
-        of = state.compute()._ordered  # type: ignore[attr-defined]
+        buckets = state.compute()._ordered  # type: ignore[attr-defined]
         prior = prior_rows(1_000, 0.05)  # a half of an arm's 2,000 planned rows
-        return rank_evidence(of.low, of.high, of.cumulative, Fraction(9, 10), prior)
+        return rank_evidence(buckets.low, buckets.high, buckets.cumulative, Fraction(9, 10), prior)
 
     a, b = map(ranks, arms)
     bounds = difference_of_quantiles(a, b, math.log(20))
-    assert (found.anytime_lower, found.anytime_upper) == bounds
-    assert found.e_value == pytest.approx(math.exp(log_e_of_equality(a, b)), rel=1e-12)
-    assert (found.verdict, found.reason) == ("higher", "")
-    assert "is higher: the always-valid interval of wait.p90" in found.sentence
+    assert (outcome.anytime_lower, outcome.anytime_upper) == bounds
+    assert outcome.e_value == pytest.approx(math.exp(log_e_of_equality(a, b)), rel=1e-12)
+    assert (outcome.verdict, outcome.reason) == ("higher", "")
+    assert "is higher: the always-valid interval of wait.p90" in outcome.sentence
     # One look is narrower.
-    once = found.contrast.comparison
+    once = outcome.contrast.comparison
     width = once.effect_size_ci_upper - once.effect_size_ci_lower
     assert 1.2 < (bounds[1] - bounds[0]) / width < 2.2
 
@@ -90,19 +90,19 @@ def test_the_interval_of_independent_rows_is_that_of_their_ranks() -> None:
 def test_the_interval_of_users_has_the_error_of_their_share() -> None:
     arms = waits(0, 3_000, users=600), waits(1, 3_000, 0.5, users=600)
     horizon = Horizon(units=4_000, deff=2.0)
-    found = compared(*arms, horizon=horizon)
+    outcome = compared(*arms, horizon=horizon)
 
     def share(state: Accumulator) -> Sided:
         result = state.compute()
-        of = result.value._ordered  # type: ignore[attr-defined]
+        buckets = result.value._ordered  # type: ignore[attr-defined]
         share = result.variance_of(f"share_up_to({result.p90!r})")  # type: ignore[attr-defined]
         rho = tuned(1_000 / (0.09 * 2.0), 0.05)
-        ends = of.low, of.high, of.cumulative, Fraction(9, 10)
+        ends = buckets.low, buckets.high, buckets.cumulative, Fraction(9, 10)
         return share_evidence(*ends, share.se, share.df, rho)
 
     bounds = difference_of_quantiles(*map(share, arms), math.log(20))
-    assert (found.anytime_lower, found.anytime_upper) == pytest.approx(bounds, rel=1e-9)
-    assert found.verdict == "higher"
+    assert (outcome.anytime_lower, outcome.anytime_upper) == pytest.approx(bounds, rel=1e-9)
+    assert outcome.verdict == "higher"
 
 
 def test_a_guardrail_of_a_quantile() -> None:
@@ -112,12 +112,12 @@ def test_a_guardrail_of_a_quantile() -> None:
         safeguard = Safeguard(f"wait.{view}", margin, higher_is_better=higher)
         return compared(*(of or arms), decision=(), guardrails=(safeguard,))
 
-    broken, kept = rail("median", 0.1, False), rail("median", 1.5, False)
-    assert (broken.verdict, kept.verdict) == ("broken", "kept")
-    assert broken.e_value < 1 < 20 < kept.e_value
-    assert "exclude harm above" in kept.sentence
+    broken, intact = rail("median", 0.1, False), rail("median", 1.5, False)
+    assert (broken.verdict, intact.verdict) == ("broken", "kept")
+    assert broken.e_value < 1 < 20 < intact.e_value
+    assert "exclude harm above" in intact.sentence
     # The interval of harm is that of the decision, and its evidence reaches 20 at its end.
-    end = kept.anytime_upper
+    end = intact.anytime_upper
     assert end == compared(*arms, decision=("wait.median",)).anytime_upper
     assert rail("median", end * 1.000001, False).e_value >= 20
     assert rail("median", end * 0.999, False).e_value < 20
@@ -136,25 +136,25 @@ def test_a_comparison_of_quantiles_is_read_as_an_experiment_reads_it(users: int)
     arms = waits(0, 3_000, users=users), waits(1, 3_000, 0.5, users=users)
     horizon = Horizon(units=6_000, deff=1.5)
     looked, p90 = compare(*arms, view="p90"), ("wait.p90",)
-    found = ConfidenceSequence(horizon=horizon).at(looked)
+    reading = ConfidenceSequence(horizon=horizon).at(looked)
     same = compared(*arms, decision=p90, horizon=horizon).contrast.anytime
-    assert (found.lower, found.upper) == pytest.approx((same.lower, same.upper), rel=1e-12)
-    assert found.log_e == pytest.approx(same.log_e, rel=1e-12)
-    assert 0 < found.lower < looked.effect_size < found.upper and found.p_value < 0.05
+    assert (reading.lower, reading.upper) == pytest.approx((same.lower, same.upper), rel=1e-12)
+    assert reading.log_e == pytest.approx(same.log_e, rel=1e-12)
+    assert 0 < reading.lower < looked.effect_size < reading.upper and reading.p_value < 0.05
     rail = Safeguard("wait.p90", 5, higher_is_better=False)
     guarded = Guardrail(margin=5, horizon=horizon, higher_is_better=False).at(looked)
-    kept = compared(*arms, decision=(), guardrails=(rail,), horizon=horizon).contrast.guarded
-    assert kept is not None and guarded.bound == pytest.approx(kept.bound, rel=1e-12)
+    expected = compared(*arms, decision=(), guardrails=(rail,), horizon=horizon).contrast.guarded
+    assert expected is not None and guarded.bound == pytest.approx(expected.bound, rel=1e-12)
     # It is tuned by rows, which v_opt does not say; a lift has no formula.
-    for other in (ConfidenceSequence(v_opt=1.0), Guardrail(margin=5, v_opt=1.0)):
-        assert "tuned by planned rows" in other.at(looked).reason
+    for rule in (ConfidenceSequence(v_opt=1.0), Guardrail(margin=5, v_opt=1.0)):
+        assert "tuned by planned rows" in rule.at(looked).reason
     lift = ConfidenceSequence(horizon=horizon).at(compare(*arms, view="p90", relative=True))
     assert (lift.upper, lift.reason) == (math.inf, "no formula for the lift of a quantile")
 
 
 def test_the_worked_example_of_equal_quantiles(data: Path) -> None:
     (example,) = (
-        one for one in examples_of(data, 1) if one["metric"] == "quantile_equality_p_value"
+        case for case in examples_of(data, 1) if case["metric"] == "quantile_equality_p_value"
     )
     arms = ExactQuantiles(), ExactQuantiles()
     for state, name in zip(arms, ("control", "treatment"), strict=True):
@@ -178,13 +178,13 @@ def test_a_difference_has_the_ends_that_its_arms_have_and_says_why_one_is_missin
     assert up.effect_size_ci_upper == pytest.approx(up.effect_size + reach, rel=1e-12)
     assert down.effect_size_ci_lower == -up.effect_size_ci_upper
     assert (up.effect_size_ci_lower, down.effect_size_ci_upper) == (-math.inf, math.inf)
-    for found in (up, down):  # the end towards 0 is missing
-        assert found.method == "mover"
-        assert math.isnan(found.pvalue) and math.isnan(found.statistic)
-        assert found.reason == "an arm has too few rows to bound its quantile on both sides"
+    for comparison in (up, down):  # the end towards 0 is missing
+        assert comparison.method == "mover"
+        assert math.isnan(comparison.pvalue) and math.isnan(comparison.statistic)
+        assert comparison.reason == "an arm has too few rows to bound its quantile on both sides"
     neither = compare(waits(0, 90), waits(1, 90), view="p99")
     assert (neither.effect_size_ci_lower, neither.effect_size_ci_upper) == (-math.inf, math.inf)
-    assert neither.reason == found.reason
+    assert neither.reason == comparison.reason
 
 
 def test_a_quantile_needs_ten_rows_on_either_side_divided_by_the_design_effect() -> None:
@@ -203,8 +203,8 @@ def test_equal_rows_of_all_users_say_nothing() -> None:
         state = UserGroups(ExactQuantiles())
         state.update(np.arange(3_000) + 3_000 * arm, values=np.ones(3_000))
         states.append(state)
-    found = compared(*states)
-    assert found.verdict == "not_started" and "says nothing about other rows" in found.sentence
+    outcome = compared(*states)
+    assert outcome.verdict == "not_started" and "says nothing about other rows" in outcome.sentence
 
 
 def test_what_a_quantile_cannot_have() -> None:
@@ -223,15 +223,15 @@ def test_what_a_quantile_cannot_have() -> None:
 def test_several_epochs_and_covariates_say_that_a_quantile_has_no_interval_of_them() -> None:
     arms = {name: {"wait": waits(i, 900)} for i, name in enumerate(("random", "bts"))}
     of_epochs = plan(decision=("wait.p90",), horizon=UNITS)
-    found = finding(Experiment(of_epochs, {"1": arms, "2": arms}))
-    assert "is of one epoch, and there are several" in found.sentence
+    outcome = finding(Experiment(of_epochs, {"1": arms, "2": arms}))
+    assert "is of one epoch, and there are several" in outcome.sentence
     users, past = [], []
     for arm in (0, 1):
         users.append(waits(arm, 3_000, users=600))
         before = UserGroups(Ratio())
         before.update(np.arange(600) + 600 * arm, numerators=np.arange(600) % 7)
         past.append(before)
-    both = {
+    states = {
         name: {"wait": now, "past": before}
         for name, now, before in zip(("random", "bts"), users, past, strict=True)
     }
@@ -240,7 +240,7 @@ def test_several_epochs_and_covariates_say_that_a_quantile_has_no_interval_of_th
         horizon=UNITS,
         covariates={"wait.p90": PlannedCovariate("past", 0.1)},
     )
-    assert "no covariate adjusts" in finding(Experiment(adjusted, both)).sentence
+    assert "no covariate adjusts" in finding(Experiment(adjusted, states)).sentence
 
 
 LOOKS = 15
@@ -251,21 +251,21 @@ def ever_missed(p: str, streams: Iterator[tuple[Accumulator, Accumulator]], effe
     view = f"quantile({p})"
     for states in streams:
         a, b = (arm_of_quantile(state, view) for state in states)
-        found = anytime_of_quantiles((a, b), UNITS, 0.05)
-        if not found.lower <= effect <= found.upper:
+        reading = anytime_of_quantiles((a, b), UNITS, 0.05)
+        if not reading.lower <= effect <= reading.upper:
             return True
     # So is the interval of a whole experiment, which takes three times as long.
     whole = compared(*states, decision=(f"wait.{view}",)).contrast.anytime
-    assert (found.lower, found.upper) == (whole.lower, whole.upper)
+    assert (reading.lower, reading.upper) == (whole.lower, whole.upper)
     return False
 
 
 def arm_of_quantile(state: Accumulator, view: str) -> QuantileEvidence:
     result = state.compute()
     grouped = result if isinstance(result, UserGroupsResult) else None
-    found = quantile_arm(result if grouped is None else grouped.value, view, grouped)
-    assert found is not None
-    return found
+    evidence = quantile_arm(result if grouped is None else grouped.value, view, grouped)
+    assert evidence is not None
+    return evidence
 
 
 def independent(seed: int, decimals: int) -> Iterator[tuple[Accumulator, Accumulator]]:
@@ -305,61 +305,61 @@ def shared(n_users: int, rng: np.random.Generator) -> tuple[UserGroups, UserGrou
     """Two states with the same users, each with six values; the second 0.2 higher."""
     who = np.repeat(np.arange(n_users), 6)
     base = rng.normal(0, 1, n_users)[who] + rng.normal(0, 0.5, len(who))
-    both = UserGroups(ExactQuantiles()), UserGroups(ExactQuantiles())
-    for i, state in enumerate(both):
+    states = UserGroups(ExactQuantiles()), UserGroups(ExactQuantiles())
+    for i, state in enumerate(states):
         state.update(who, values=base + 0.2 * i + rng.normal(0, 0.5, len(who)))
-    return both
+    return states
 
 
 def test_the_same_users_in_both_arms_combine_the_intervals_of_their_quantiles() -> None:
     a, b = shared(300, np.random.default_rng(5))
-    found = compare(a, b, view="p90", paired=True)
-    (one, other), shares = (state.compute().interval("p90") for state in (a, b)), []
+    comparison = compare(a, b, view="p90", paired=True)
+    (first, second), shares = (state.compute().interval("p90") for state in (a, b)), []
     for state in (a, b):
         result = state.compute()
         shares.append([x for x in result.replicates(f"share_up_to({result.p90!r})") if x == x])
     r = float(np.corrcoef(*shares)[0, 1])
-    down, up = other.estimate - other.lower, one.upper - one.estimate
+    down, up = second.estimate - second.lower, first.upper - first.estimate
     half = math.sqrt(down * down + up * up - 2 * r * down * up)
-    assert found.effect_size_ci_lower == pytest.approx(found.effect_size - half, rel=1e-9)
+    assert comparison.effect_size_ci_lower == pytest.approx(comparison.effect_size - half, rel=1e-9)
     with pytest.warns(UserWarning, match="the same users"):
         apart = compare(a, b, view="p90")
-    assert found.effect_size_ci_lower > apart.effect_size_ci_lower and r > 0.5
-    assert (found.effect_size_ci_lower > 0) == (found.pvalue < 0.05)
-    assert (found.method, found.no_sequence) == (
+    assert comparison.effect_size_ci_lower > apart.effect_size_ci_lower and r > 0.5
+    assert (comparison.effect_size_ci_lower > 0) == (comparison.pvalue < 0.05)
+    assert (comparison.method, comparison.no_sequence) == (
         "paired",
         "the interval of two quantiles with the same users is of one look",
     )
-    always = ConfidenceSequence(horizon=Horizon(units=1_000)).at(found)
-    assert always.reason == found.no_sequence
-    assert math.isnan(found.std_error) and found.quantiles is None
+    always = ConfidenceSequence(horizon=Horizon(units=1_000)).at(comparison)
+    assert always.reason == comparison.no_sequence
+    assert math.isnan(comparison.std_error) and comparison.quantiles is None
 
 
 def test_no_difference_rests_on_the_jackknife_of_a_quantile() -> None:
     a, b = shared(100, np.random.default_rng(6))
     why = "a range of quantiles has an interval, but no standard error"
-    found = compare(a, b, view="iqr", paired=True)
-    assert (found.reason, found.effect_size_ci_upper) == (why, math.inf)
-    assert math.isnan(found.pvalue)
+    comparison = compare(a, b, view="iqr", paired=True)
+    assert (comparison.reason, comparison.effect_size_ci_upper) == (why, math.inf)
+    assert math.isnan(comparison.pvalue)
     models = Paired(UserGroups(ExactQuantiles()), columns=("values",))
     values = np.arange(600.0)
     models.update(groups=np.arange(600) // 3, values_a=values, values_b=values % 400)
-    both = models.compute()
-    interval = both.interval("median")
+    result = models.compute()
+    interval = result.interval("median")
     assert interval.reason.startswith("the jackknife of a quantile is inconsistent; count each")
-    assert math.isnan(both.pvalue_of("median")) and interval.upper == math.inf
-    assert both.interval("mean").defined and both.interval("share_up_to(100)").defined
-    assert both.interval("iqr").reason.startswith(why)
+    assert math.isnan(result.pvalue_of("median")) and interval.upper == math.inf
+    assert result.interval("mean").defined and result.interval("share_up_to(100)").defined
+    assert result.interval("iqr").reason.startswith(why)
     with pytest.raises(SettingsError, match="two states of UserGroups"):
         compare(ExactQuantiles(), ExactQuantiles(), view="p90", paired=True)
 
 
 def test_the_interval_of_a_paired_difference_of_quantiles_contains_it() -> None:
-    rng, held = np.random.default_rng(3), 0
+    rng, hits = np.random.default_rng(3), 0
     for _ in range(100):
-        found = compare(*shared(200, rng), view="p90", paired=True)
-        held += found.effect_size_ci_lower <= 0.2 <= found.effect_size_ci_upper
-    assert held >= 89
+        comparison = compare(*shared(200, rng), view="p90", paired=True)
+        hits += comparison.effect_size_ci_lower <= 0.2 <= comparison.effect_size_ci_upper
+    assert hits >= 89
 
 
 def test_the_p_value_of_certain_quantiles_agrees_with_their_interval() -> None:
@@ -371,10 +371,10 @@ def test_the_p_value_of_certain_quantiles_agrees_with_their_interval() -> None:
             who = [f"{name}{i % 100}" for i in range(500)]
             state.update(*[who] * users, values=[value] * 500)
             arms.append(state)
-        found = compare(*arms, view="median")
-        assert (found.effect_size_ci_lower, found.effect_size_ci_upper) == (3.0, 3.0)
-        assert found.pvalue == 0.05  # what the interval says
+        comparison = compare(*arms, view="median")
+        assert (comparison.effect_size_ci_lower, comparison.effect_size_ci_upper) == (3.0, 3.0)
+        assert comparison.pvalue == 0.05  # what the interval says
         assert compare(*arms, view="median", level=0.99).pvalue == 0.01
-        other = arms[0].empty()
-        other.update(*[["c", "d"]] * users, values=[0.0] * 2)
-        assert math.isnan(compare(arms[0], other, view="median").pvalue)
+        few = arms[0].empty()
+        few.update(*[["c", "d"]] * users, values=[0.0] * 2)
+        assert math.isnan(compare(arms[0], few, view="median").pvalue)

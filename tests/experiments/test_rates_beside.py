@@ -54,41 +54,41 @@ def report(
 @pytest.mark.parametrize("users", [False, True])
 def test_revenue_per_row_that_stops_is_judged_at_the_first_look(users: bool) -> None:
     old = state_of(revenue(19_000, 0.05, 1), users)
-    found = report(old, state_of(np.zeros(1_000), users, 100_000))
-    assert [one.verdict for one in found.findings] == ["not_started", "broken"]
-    assert found.recommendation.action == "do_not_ship"
-    assert found.recommendation.sentence == (
+    result = report(old, state_of(np.zeros(1_000), users, 100_000))
+    assert [finding.verdict for finding in result.findings] == ["not_started", "broken"]
+    assert result.recommendation.action == "do_not_ship"
+    assert result.recommendation.sentence == (
         f"Do not ship: guardrail {RATE} is broken. Check the logging first: {RATE} falls to 0."
     )
-    alone = report(old, state_of(np.zeros(1_000), users, 100_000), ())
-    assert alone.recommendation.action != "do_not_ship"
+    bare = report(old, state_of(np.zeros(1_000), users, 100_000), ())
+    assert bare.recommendation.action != "do_not_ship"
 
 
 @pytest.mark.parametrize("users", [False, True])
 def test_nothing_waits_for_the_rate_beside_a_mean_per_row(users: bool) -> None:
     old, new = revenue(40_000, 0.3, 1), 1.5 * revenue(40_000, 0.3, 2)
-    found = report(state_of(old, users), state_of(new, users, 100_000))
-    assert [one.verdict for one in found.findings] == ["better", "open"]
-    assert found.recommendation.action == "ship"
-    assert found.findings[1].sentence.startswith(f"No harm to {RATE} (new - old) is shown")
+    result = report(state_of(old, users), state_of(new, users, 100_000))
+    assert [finding.verdict for finding in result.findings] == ["better", "open"]
+    assert result.recommendation.action == "ship"
+    assert result.findings[1].sentence.startswith(f"No harm to {RATE} (new - old) is shown")
 
 
 def test_before_ten_events_are_expected_the_rate_is_too_early_in_words_of_events() -> None:
-    found = report(state_of(revenue(190, 0.05, 1), False), state_of(np.zeros(10), False))
-    assert "events expected" in found.findings[1].sentence
+    result = report(state_of(revenue(190, 0.05, 1), False), state_of(np.zeros(10), False))
+    assert "events expected" in result.findings[1].sentence
 
 
 def test_beside_values_below_0_there_is_no_such_guardrail_and_a_note_says_so() -> None:
     old, refund = revenue(19_000, 0.05, 1), np.zeros(1_000)
     refund[0] = -5.0
-    found = report(state_of(old, False), state_of(refund, False))
-    assert [one.contrast.watched for one in found.findings] == ["revenue"]
+    result = report(state_of(old, False), state_of(refund, False))
+    assert [finding.contrast.watched for finding in result.findings] == ["revenue"]
     note = "above 0 beside revenue is no guardrail: of new, some values are below 0."
     note = f"The rate of values {note}"
-    assert note in found.notes
+    assert note in result.notes
     # One that the plan declares itself, or that must be kept, stays.
-    kept = report(state_of(old, False), state_of(refund, False), (Safeguard(RATE, 0.01, True),))
-    assert kept.recommendation.action == "do_not_ship" and note not in kept.notes
+    strict = report(state_of(old, False), state_of(refund, False), (Safeguard(RATE, 0.01, True),))
+    assert strict.recommendation.action == "do_not_ship" and note not in strict.notes
     assert note not in report(state_of(old, False), state_of(refund, False), ()).notes
 
 
@@ -96,11 +96,11 @@ def test_where_former_states_do_not_know_the_rate_there_is_none_and_a_note_says_
     former = load(former_bytes(state_of(revenue(1_900, 0.05, 1), True)))
     old = former + state_of(revenue(1_900, 0.05, 1), True, 50_000)
     for rails in ((Safeguard(RATE, required=False),), ()):
-        found = report(old, state_of(np.zeros(1_000), True, 100_000), rails)
-        assert [one.contrast.watched for one in found.findings] == ["revenue"]
+        result = report(old, state_of(np.zeros(1_000), True, 100_000), rails)
+        assert [finding.contrast.watched for finding in result.findings] == ["revenue"]
         assert (
             "The rate of values above 0 beside revenue is no guardrail: of old, some rows were "
-            "counted before values above 0 were." in found.notes
+            "counted before values above 0 were." in result.notes
         )
 
 

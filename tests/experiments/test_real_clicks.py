@@ -30,11 +30,11 @@ class Clicks:
 
     def until(self, case: Case) -> dict[str, Ratio]:
         last_day = case.get("where", {}).get("ts_date_at_most", "9")
-        found = {arm: Ratio() for arm in ARMS}
-        for arm, state in found.items():
-            kept = [r for r in self.rows if r["variant"] == arm and r["ts"][:10] <= last_day]
-            state.update([row["label"] for row in kept])
-        return found
+        states = {arm: Ratio() for arm in ARMS}
+        for arm, state in states.items():
+            rows = [r for r in self.rows if r["variant"] == arm and r["ts"][:10] <= last_day]
+            state.update([row["label"] for row in rows])
+        return states
 
     def compared(self, case: Case) -> Comparison:
         states = {"": {arm: {"ctr": state} for arm, state in self.until(case).items()}}
@@ -53,14 +53,14 @@ def cases(data: Path) -> list[Case]:
 
 
 def of(cases: list[Case], metric: str) -> list[Case]:
-    found = [case for case in cases if case["metric"] == metric]
-    assert found
-    return found
+    matches = [case for case in cases if case["metric"] == metric]
+    assert matches
+    return matches
 
 
-def near(found: float, expected: float) -> bool:
+def near(value: float, expected: float) -> bool:
     """Within eight last units: several roundings, each of one."""
-    return abs(found - expected) <= 8 * math.ulp(expected)
+    return abs(value - expected) <= 8 * math.ulp(expected)
 
 
 def test_the_effect_and_the_lift_are_theirs_to_the_last_bit(
@@ -80,16 +80,16 @@ def test_the_intervals_of_each_rate_and_of_their_difference_are_theirs(
         assert near(rate.lower, case["value"])
         assert near(rate.upper, case["upper"])
     for case in of(cases, "ab_ci_newcombe"):
-        found = clicks.compared(case)
-        assert found.effect_size_ci_lower == pytest.approx(case["value"], rel=1e-13)
-        assert near(found.effect_size_ci_upper, case["upper"])
+        comparison = clicks.compared(case)
+        assert comparison.effect_size_ci_lower == pytest.approx(case["value"], rel=1e-13)
+        assert near(comparison.effect_size_ci_upper, case["upper"])
 
 
 def test_the_standard_error_is_that_of_walds_interval(clicks: Clicks, cases: list[Case]) -> None:
     for case in of(cases, "ab_ci_wald"):
         reach = (case["upper"] - case["value"]) / 2
-        found = clicks.compared(case).std_error * NormalDist().inv_cdf(0.975)
-        assert found == pytest.approx(reach, rel=1e-13)
+        error = clicks.compared(case).std_error * NormalDist().inv_cdf(0.975)
+        assert error == pytest.approx(reach, rel=1e-13)
 
 
 def test_each_day_the_confidence_sequence_is_theirs(clicks: Clicks, cases: list[Case]) -> None:
@@ -98,9 +98,9 @@ def test_each_day_the_confidence_sequence_is_theirs(clicks: Clicks, cases: list[
         # Theirs is of each arm by itself; ours asks both together where they are not equally large.
         comparison = clicks.compared(case)
         error = comparison.std_error
-        alone = replace(comparison.evidence, std_error=error, df=comparison.df)
+        evidence = replace(comparison.evidence, std_error=error, df=comparison.df)
         sequence = ConfidenceSequence(v_opt=TUNED / error**2 / comparison.n)
-        found = sequence.at(alone)
-        assert found.lower == pytest.approx(case["value"], rel=1e-13)
-        assert found.upper == pytest.approx(case["upper"], rel=1e-13)
-        assert found.p_value == pytest.approx(case["p_value"], rel=1e-13)
+        reading = sequence.at(evidence)
+        assert reading.lower == pytest.approx(case["value"], rel=1e-13)
+        assert reading.upper == pytest.approx(case["upper"], rel=1e-13)
+        assert reading.p_value == pytest.approx(case["p_value"], rel=1e-13)

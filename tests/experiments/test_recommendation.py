@@ -19,7 +19,7 @@ OWN = {"auc": Horizon(mde=0.02)}
 
 
 def planned(**settings: object) -> Plan:
-    given = {
+    arguments = {
         "control": "old",
         "variants": ("old", "new"),
         "decision": ("ctr",),
@@ -29,7 +29,7 @@ def planned(**settings: object) -> Plan:
         "better": {"ctr": "higher"},
         **settings,
     }
-    return Plan(**given)  # type: ignore[arg-type]
+    return Plan(**arguments)  # type: ignore[arg-type]
 
 
 def advised(
@@ -45,10 +45,10 @@ def advised(
             zip(plan.variants, rates, shifts, strict=True), 1
         )
     }
-    seen = {"": {name: units(ids) for name, ids in zip(plan.variants, counted, strict=False)}}
-    found = Experiment(plan, {"": states}, seen if counted else {}).report().recommendation
-    assert found.action in ACTIONS
-    return found
+    unit_sets = {"": {name: units(ids) for name, ids in zip(plan.variants, counted, strict=False)}}
+    advice = Experiment(plan, {"": states}, unit_sets if counted else {}).report().recommendation
+    assert advice.action in ACTIONS
+    return advice
 
 
 BOTH = ("ctr.ratio/new", "auc.auc/new")
@@ -117,52 +117,52 @@ ADVICE: dict[str, tuple[dict[str, object], dict[str, Any], str, str, tuple[str, 
 
 def test_one_action_one_sentence_and_what_it_rests_on() -> None:
     for name, (settings, data, action, sentence, rests_on) in ADVICE.items():
-        found = advised(planned(**settings), **data)
-        assert found == Recommendation(action, sentence, rests_on, ("new",)), name
+        advice = advised(planned(**settings), **data)
+        assert advice == Recommendation(action, sentence, rests_on, ("new",)), name
 
 
 def test_what_is_open_says_how_much_more_would_show_a_difference() -> None:
     small = planned(horizon=Horizon(mde=0.005))
-    found = advised(small, EQUAL, counted=(range(4500), range(4500, 9000)))
-    assert found.action == "wait"
-    assert found.sentence.startswith("Wait: no difference in ctr is shown yet. About ")
-    assert " more units would show a difference of the planned size, 0.005, with" in found.sentence
+    advice = advised(small, EQUAL, counted=(range(4500), range(4500, 9000)))
+    assert advice.action == "wait"
+    assert advice.sentence.startswith("Wait: no difference in ctr is shown yet. About ")
+    assert " more units would show a difference of the planned size, 0.005, with" in advice.sentence
     assert " more rows would show" in advised(small, EQUAL).sentence
 
 
 def test_a_sample_ratio_that_is_off_comes_before_all() -> None:
-    found = advised(planned(), counted=(range(9000), range(10_000, 15_000)))
-    assert (found.action, found.rests_on, found.treatments) == ("check_setup", (), ("new",))
-    assert found.sentence.startswith(
+    advice = advised(planned(), counted=(range(9000), range(10_000, 15_000)))
+    assert (advice.action, advice.rests_on, advice.treatments) == ("check_setup", (), ("new",))
+    assert advice.sentence.startswith(
         "Check the setup: units are not split between the variants as planned (sample-ratio "
     )
 
 
 def test_what_nobody_can_judge_is_not_passed_over() -> None:
-    two = planned(decision=("ctr", "bounce"), guardrails=(), horizons={})
+    plan = planned(decision=("ctr", "bounce"), guardrails=(), horizons={})
     states = {
         name: {"ctr": clicks(a, 9000), "bounce": clicks(b, 9000)}
         for name, a, b in (("old", 460, 1800), ("new", 690, 2700))
     }
-    found = Experiment(two, {"": states}).report().recommendation
-    assert (found.action, found.rests_on) == ("decide", ("ctr.ratio/new", "bounce.ratio/new"))
-    assert found.sentence == (
+    advice = Experiment(plan, {"": states}).report().recommendation
+    assert (advice.action, advice.rests_on) == ("decide", ("ctr.ratio/new", "bounce.ratio/new"))
+    assert advice.sentence == (
         "Decide: ctr is better and bounce is higher, but no direction of bounce is declared as "
         "better."
     )
     states["new"]["bounce"] = clicks(4, 9)
-    early = Experiment(two, {"": states}).report().recommendation
+    early = Experiment(plan, {"": states}).report().recommendation
     assert early.sentence.startswith("Wait: ctr is better; it is too early to judge bounce (")
     states["new"]["ctr"] = clicks(0, 9)
-    assert Experiment(two, {"": states}).report().recommendation.sentence == (
+    assert Experiment(plan, {"": states}).report().recommendation.sentence == (
         "Wait: it is too early to judge ctr (at least 190 more rows of new before its rate can be "
         "judged: 0.4 events expected, needs 10) and bounce (at least 41 more rows of new before "
         "its rate can be judged: 1.8 events expected, needs 10)."
     )
-    told = planned(decision=("ctr", "bounce"), guardrails=(), horizons={},
+    design = planned(decision=("ctr", "bounce"), guardrails=(), horizons={},
                    better={"ctr": "higher", "bounce": 0.25})  # fmt: skip
     states["new"] = {"ctr": clicks(690, 9000), "bounce": clicks(2700, 9000)}
-    equal = Experiment(told, {"": states}).report().recommendation
+    equal = Experiment(design, {"": states}).report().recommendation
     assert equal.sentence == (
         "Wait: ctr is better; it is uncertain which is nearer to the target of bounce."
     )
@@ -184,8 +184,8 @@ def test_rows_of_which_no_error_is_known_are_not_waited_for() -> None:
 
 
 def test_each_treatment_is_named_and_the_best_advice_stands_first() -> None:
-    three = planned(variants=("old", "bad", "new"), guardrails=(), horizons={})
-    assert advised(three, (460, 260, 690), (0.8,) * 3) == Recommendation(
+    plan = planned(variants=("old", "bad", "new"), guardrails=(), horizons={})
+    assert advised(plan, (460, 260, 690), (0.8,) * 3) == Recommendation(
         "ship",
         "Ship new: ctr is better. Do not ship bad: ctr is worse.",
         ("ctr.ratio/new",),
@@ -194,12 +194,12 @@ def test_each_treatment_is_named_and_the_best_advice_stands_first() -> None:
 
 
 def test_of_each_treatment_contamination_is_said_once() -> None:
-    three = planned(variants=("old", "bad", "new"), guardrails=(), horizons={})
+    plan = planned(variants=("old", "bad", "new"), guardrails=(), horizons={})
     ids = range(1000), range(900, 1900), range(3000, 4000)
-    found = advised(three, (460, 260, 690), (0.8,) * 3, ids)
-    assert found.action == "check_setup" and found.treatments == ("new",)
-    assert found.sentence.count("100 units (") == 1
-    worse = advised(three, (690, 260, 460), (0.8,) * 3, ids)
+    advice = advised(plan, (460, 260, 690), (0.8,) * 3, ids)
+    assert advice.action == "check_setup" and advice.treatments == ("new",)
+    assert advice.sentence.count("100 units (") == 1
+    worse = advised(plan, (690, 260, 460), (0.8,) * 3, ids)
     assert worse.action == "do_not_ship"
     assert worse.sentence.count("100 units (") == 1
 
@@ -211,18 +211,18 @@ def test_crashes_where_the_control_has_none_are_seen_at_once_and_their_end_too()
         better={"ctr": "higher", "crash": "lower"},
     )
 
-    def said(before: int, after: int) -> str:
+    def sentence(before: int, after: int) -> str:
         arms = ("old", 2_500, before), ("new", 3_000, after)
         states = {
-            name: {"ctr": clicks(found, 50_000), "crash": clicks(crashes, 50_000)}
-            for name, found, crashes in arms
+            name: {"ctr": clicks(successes, 50_000), "crash": clicks(crashes, 50_000)}
+            for name, successes, crashes in arms
         }
         return Experiment(rail, {"": states}).report().recommendation.sentence
 
     odd = "the estimated effect on crash is 30 times the planned size"
     broken = f"Do not ship: guardrail crash is broken. Check the logging first: {odd}."
-    assert said(0, 1_500) == broken
-    assert said(1_500, 0) == (
+    assert sentence(0, 1_500) == broken
+    assert sentence(1_500, 0) == (
         f"Check the setup: check the logging first, because {odd}. Otherwise: ship, because ctr is "
         "better and guardrail crash is kept."
     )

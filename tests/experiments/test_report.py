@@ -36,20 +36,22 @@ from tests.experiments.arms import (
 
 def test_without_looks_it_is_what_there_is_now() -> None:
     experiment = two((46, 10_000), (69, 10_000))
-    (found,) = experiment.report().findings
-    now = found.contrast.anytime
-    assert (found.anytime_lower, found.anytime_upper) == (now.lower, now.upper)
-    assert found.anytime_pvalue == now.p_value
-    assert found.e_value == found.contrast.e_value(now) != now.e_value  # with that of the events
+    (outcome,) = experiment.report().findings
+    now = outcome.contrast.anytime
+    assert (outcome.anytime_lower, outcome.anytime_upper) == (now.lower, now.upper)
+    assert outcome.anytime_pvalue == now.p_value
+    assert (
+        outcome.e_value == outcome.contrast.e_value(now) != now.e_value
+    )  # with that of the events
     assert experiment.readings() == {NAME: now}  # no units are counted
 
 
 def test_looks_decide_where_there_are_some() -> None:
     better = two((46, 10_000), (69, 10_000), **UP)
-    found = finding(better, Anytime(-0.1, 0.3, 4.0), Anytime(0.1, 0.4, 2.0))
-    assert (found.anytime_lower, found.anytime_upper) == (0.1, 0.3)
-    assert (found.anytime_pvalue, found.e_value) == (math.exp(-4.0), math.exp(2.0))
-    assert found.sentence.startswith(
+    outcome = finding(better, Anytime(-0.1, 0.3, 4.0), Anytime(0.1, 0.4, 2.0))
+    assert (outcome.anytime_lower, outcome.anytime_upper) == (0.1, 0.3)
+    assert (outcome.anytime_pvalue, outcome.e_value) == (math.exp(-4.0), math.exp(2.0))
+    assert outcome.sentence.startswith(
         "bts is better: the always-valid interval of ctr (bts - random)"
     )
     apart = finding(better, Anytime(0.2, 0.3, 1.0), Anytime(0.0, 0.1, 2.0))
@@ -74,24 +76,24 @@ def rates_and_areas() -> dict[str, dict[str, Accumulator]]:
 def test_several_metrics_are_corrected_and_guardrails_are_not_among_them() -> None:
     arms = rates_and_areas()
     many = plan(decision=("ctr", "auc.gini"), guardrails=(Safeguard("gauc", 0.2),))
-    found = Experiment(many, {"": arms}).report()
-    names = [one.contrast.name for one in found.findings]
+    report = Experiment(many, {"": arms}).report()
+    names = [outcome.contrast.name for outcome in report.findings]
     assert names == [NAME, "auc.gini/bts", "gauc.auc/bts"]
-    assert found.findings[0].holm == 2 * found.findings[0].anytime_pvalue
-    assert [one.e_bh for one in found.findings] == [True, False, None]
-    assert found.findings[2].holm is None
+    assert report.findings[0].holm == 2 * report.findings[0].anytime_pvalue
+    assert [outcome.e_bh for outcome in report.findings] == [True, False, None]
+    assert report.findings[2].holm is None
 
     experiment = Experiment(plan(decision=("ctr", "auc")), {"": arms})
-    whole, some = experiment.report().findings, experiment.outcome(("auc",)).report().findings
-    assert [one.contrast for one in some] == [whole[1].contrast]
-    assert (some[0].holm, some[0].e_bh) == (None, None) and whole[1].holm is not None
+    whole, subset = experiment.report().findings, experiment.outcome(("auc",)).report().findings
+    assert [outcome.contrast for outcome in subset] == [whole[1].contrast]
+    assert (subset[0].holm, subset[0].e_bh) == (None, None) and whole[1].holm is not None
 
 
 def test_notes_say_what_was_left_out_and_what_is_taken_as_independent() -> None:
     arms = {"random": {"ctr": clicks(460, 9000)}, "bts": {"ctr": clicks(690, 9000)}}
     late = {"random": {"ctr": clicks(4, 9)}}
-    found = Experiment(plan(), {"start": arms, "late": late}).report()
-    assert found.notes == (
+    report = Experiment(plan(), {"start": arms, "late": late}).report()
+    assert report.notes == (
         "The sample ratio is not checked: units are not counted.",
         "Epochs left out of a comparison, because an arm has too little data or no finite estimate "
         "in them: late.",
@@ -99,7 +101,7 @@ def test_notes_say_what_was_left_out_and_what_is_taken_as_independent() -> None:
     )
     users = grouped_clicks(1, 90, 0.2), grouped_clicks(2, 90, 0.2)
     shared, unchecked = of_states(*users, cluster="groups").report().notes
-    assert "if these are the same users" in shared and unchecked == found.notes[0]
+    assert "if these are the same users" in shared and unchecked == report.notes[0]
 
 
 def test_a_note_names_what_is_no_rate_and_has_the_horizon_of_one() -> None:
@@ -111,11 +113,11 @@ def test_a_note_names_what_is_no_rate_and_has_the_horizon_of_one() -> None:
         "always-valid interval may be far wider than necessary. Before the data, declare the least "
         "effect that matters: mdes in a config, horizons in a Plan."
     )
-    own = {"auc": Horizon(mde=0.02)}
-    *_, note = Experiment(plan(guardrails=rails, horizons=own), {"": arms}).report().notes
+    horizons = {"auc": Horizon(mde=0.02)}
+    *_, note = Experiment(plan(guardrails=rails, horizons=horizons), {"": arms}).report().notes
     assert "an unweighted rate, which does not fit auc.gini: the" in note
     for fine in (
-        plan(guardrails=rails, horizons={**own, "auc.gini": Horizon(mde=0.04)}),
+        plan(guardrails=rails, horizons={**horizons, "auc.gini": Horizon(mde=0.04)}),
         plan(guardrails=rails, horizon=Horizon(mde=0.02)),
         plan(),
     ):
@@ -127,28 +129,28 @@ def test_a_mean_is_no_rate_either_and_of_no_rows_nothing_is_doubted() -> None:
     revenue = Ratio()
     revenue.update([0.0, 12.5] * 200)
     states = {name: {"ctr": clicks(460, 9000), "revenue": revenue} for name in ("random", "bts")}
-    found = Experiment(plan(decision=("ctr", "revenue")), {"": states}).report()
-    assert "an unweighted rate, which does not fit revenue: the" in found.notes[-1]
+    report = Experiment(plan(decision=("ctr", "revenue")), {"": states}).report()
+    assert "an unweighted rate, which does not fit revenue: the" in report.notes[-1]
     for few in (
         {},
         {"": {"random": {"ctr": clicks(0, 0)}}},
         {"": {"random": {"ctr": clicks(4, 90)}}},
     ):
-        assert not any("unweighted" in one for one in Experiment(plan(), few).report().notes)
+        assert not any("unweighted" in note for note in Experiment(plan(), few).report().notes)
 
 
 def test_rows_are_called_independent_where_they_are_not_in_groups() -> None:
     arms = {"random": grouped_clicks(1, 300, 0.1), "bts": grouped_clicks(2, 300, 0.1, first=10**6)}
     grouped = {"": {name: {"ctr": state} for name, state in arms.items()}}
     rows = {"": {name: {"ctr": state.metric_state()} for name, state in arms.items()}}
-    for states, cluster, said in (
+    for states, cluster, expected in (
         (grouped, "none", False),
         ({"": {"random": grouped[""]["random"]}}, "none", False),
         (rows, "groups", True),
         ({}, "groups", False),
     ):
         notes = Experiment(plan(cluster=cluster), states).report().notes
-        assert any(note.startswith("Rows are taken as independent") for note in notes) is said
+        assert any(note.startswith("Rows are taken as independent") for note in notes) is expected
 
 
 # What may be concluded: every sentence is read here.
@@ -190,8 +192,8 @@ def test_guardrails() -> None:
         guard = Safeguard("ctr", margin, higher)
         return said(two(*arms, decision=(), guardrails=(guard,)))
 
-    kept = rail(0.004, (520, 10_000), (585, 10_000))
-    assert kept == (
+    intact = rail(0.004, (520, 10_000), (585, 10_000))
+    assert intact == (
         "bts keeps the guardrail ctr (bts - random): all looks together exclude harm above "
         "0.0027; margin: 0.004."
     )
@@ -232,18 +234,18 @@ def test_units_that_fall_as_they_should_not_come_before_all() -> None:
 
 
 def test_units_of_several_variants_are_an_error_where_the_plan_says_so() -> None:
-    rates, seen = ((460, 9000), (690, 9000)), (range(100), range(97, 200))
-    strict = two(*rates, seen=seen, on_several_variants="error").report()
+    rates, ids = ((460, 9000), (690, 9000)), (range(100), range(97, 200))
+    strict = two(*rates, seen=ids, on_several_variants="error").report()
     assert strict.findings[0].sentence == (
         "Not trustworthy: 3 units were seen in several variants, and the plan allows none."
     )
-    kept = two(*rates, seen=seen, **UP).report()
-    assert kept.findings[0].sentence.startswith("bts is better")
-    assert (strict.findings[0].distrusted, kept.findings[0].distrusted) == (True, False)
-    assert kept.findings[0].sentence.endswith(
+    lenient = two(*rates, seen=ids, **UP).report()
+    assert lenient.findings[0].sentence.startswith("bts is better")
+    assert (strict.findings[0].distrusted, lenient.findings[0].distrusted) == (True, False)
+    assert lenient.findings[0].sentence.endswith(
         " 3 units (1.5 % of all) were seen in several variants, which may bias the difference."
     )
-    assert kept.recommendation.action == "check_setup"
+    assert lenient.recommendation.action == "check_setup"
 
 
 def test_only_a_declared_size_is_spoken_of() -> None:
@@ -251,18 +253,18 @@ def test_only_a_declared_size_is_spoken_of() -> None:
     assert more_units(contrast, -1.0, 1.0) is None
     contrast = only(two((100, 1000), (100, 1000), horizon=Horizon(mde=0.02)))
     for bounds, excluded in (((-0.019, 0.019), True), ((-0.021, 0.01), False), ((-0.02, 0), False)):
-        found = more_units(contrast, *bounds)
-        assert found is not None and found.excluded == excluded
-        assert (found.size, found.units, found.power) == (0.02, False, 0.8)
+        need = more_units(contrast, *bounds)
+        assert need is not None and need.excluded == excluded
+        assert (need.size, need.units, need.power) == (0.02, False, 0.8)
 
 
 def test_with_so_many_more_rows_four_in_five_experiments_show_a_difference_of_that_size() -> None:
     rate, size, n = 0.1, 0.02, 2000
     horizon = Horizon(mde=size)
     (now,) = two((round(n * rate), n), (round(n * rate), n), horizon=horizon).contrasts()
-    found = more_units(now, -1.0, 1.0)
-    assert found is not None
-    whole = round(n + found.more / 2)
+    need = more_units(now, -1.0, 1.0)
+    assert need is not None
+    whole = round(n + need.more / 2)
     rng, shown = np.random.default_rng(2), 0
     for _ in range(60):
         a, b = rng.binomial(whole, [rate, rate + size])
@@ -275,20 +277,20 @@ def test_more_rows_leave_fewer_to_come_and_at_last_none() -> None:
     left = []
     for n in (1000, 2000, 4000, 8000, 80_000):
         contrast = only(two((n // 10, n), (n // 10, n), horizon=Horizon(mde=0.02)))
-        found = more_units(contrast, -1.0, 1.0)
-        assert found is not None
-        left.append(found.more)
+        need = more_units(contrast, -1.0, 1.0)
+        assert need is not None
+        left.append(need.more)
     assert left == sorted(left, reverse=True) and left[-1] == 0.0
     assert [round(left[i] - left[i + 1]) for i in range(2)] == [2000, 4000]  # of both arms
 
 
 def test_where_units_are_counted_the_need_is_in_units() -> None:
     needs = []
-    for seen in ((), (range(500), range(500, 1000))):
-        rates = two((200, 2000), (210, 2000), seen=seen, horizon=Horizon(mde=0.02))
-        found = more_units(only(rates), -1.0, 1.0)
-        assert found is not None and found.units == bool(seen)
-        needs.append(found.more)
+    for ids in ((), (range(500), range(500, 1000))):
+        rates = two((200, 2000), (210, 2000), seen=ids, horizon=Horizon(mde=0.02))
+        need = more_units(only(rates), -1.0, 1.0)
+        assert need is not None and need.units == bool(ids)
+        needs.append(need.more)
     assert needs[0] == 4 * needs[1]
 
 
@@ -299,8 +301,8 @@ P = {"a": 0.001, "b": 0.012, "c": 0.02, "d": 0.04, "e": 0.3}
 
 
 def rejected(e_values: list[float], alpha: float = 0.05) -> list[bool]:
-    named = {str(number): e for number, e in enumerate(e_values)}
-    return list(adjust_fdr(e_values=named, alpha=alpha).values())
+    e_by_name = {str(number): e for number, e in enumerate(e_values)}
+    return list(adjust_fdr(e_values=e_by_name, alpha=alpha).values())
 
 
 def test_adjusted_p_values_keep_their_names_in_every_order() -> None:

@@ -70,15 +70,17 @@ METRICS: dict[str, tuple[str, Callable[[Any, Any, Any], Any]]] = {
 
 @pytest.mark.parametrize("name", METRICS)
 def test_two_models_on_the_same_rows_are_not_compared_in_silence(name: str) -> None:
-    what, feed = METRICS[name]
+    subject, feed = METRICS[name]
     a, b = (feed(LABELS, scores, USERS) for scores in MODELS)
-    with pytest.warns(UserWarning, match=f"{what}.*if these are the same.*not independent") as said:
+    with pytest.warns(
+        UserWarning, match=f"{subject}.*if these are the same.*not independent"
+    ) as records:
         compare(a, b)
-    assert len(said) == 1 and said[0].filename == __file__
-    others = np.where((np.arange(N) < 100) | (USERS < 10), 0, LABELS)
+    assert len(records) == 1 and records[0].filename == __file__
+    labels = np.where((np.arange(N) < 100) | (USERS < 10), 0, LABELS)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        compare(a, feed(others, MODELS[1], USERS + 50))
+        compare(a, feed(labels, MODELS[1], USERS + 50))
 
 
 def test_rates_of_equally_many_rows_are_those_of_an_experiment() -> None:
@@ -116,22 +118,24 @@ def test_arms_that_share_their_users_are_not_compared_in_silence(metric: Any) ->
     labels = random.integers(0, 2, len(who))
 
     def state(users: Any, rows: Any) -> Any:
-        named = {"numerators": labels[rows], "labels": labels[rows], "scores": users % 7}
+        candidates = {"numerators": labels[rows], "labels": labels[rows], "scores": users % 7}
         takes = metric.arguments()
-        columns = {name: column for name, column in named.items() if name in takes}
+        columns = {name: column for name, column in candidates.items() if name in takes}
         return fed(UserGroups(metric), groups=users, **columns)
 
     shared = state(who[arm], arm), state(who[~arm], ~arm)
-    said = r"rank correlation of 0\.9\d .*if both have the same users, the arms are not independent"
-    with pytest.warns(UserWarning, match=said):
+    message = (
+        r"rank correlation of 0\.9\d .*if both have the same users, the arms are not independent"
+    )
+    with pytest.warns(UserWarning, match=message):
         compare(*shared)
     first, second = who < 300, who >= 300
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         compare(state(who[first], first), state(who[second], second))
         half = arm & (who < 12)  # users of fewer groups than say something
-        other = ~arm & (who < 12)
-        compare(state(who[half], half), state(who[other], other))
+        rest = ~arm & (who < 12)
+        compare(state(who[half], half), state(who[rest], rest))
 
 
 def test_users_of_both_arms_leave_both_together() -> None:
@@ -139,27 +143,29 @@ def test_users_of_both_arms_leave_both_together() -> None:
     models = [fed(of_users, groups=USERS, labels=LABELS, scores=scores) for scores in MODELS]
     state = Paired(UserGroups(ExactAUC()))
     state.update(groups=USERS, labels=LABELS, scores_a=MODELS[1], scores_b=MODELS[0])
-    both = state.compute()
-    expected = both.interval(level=0.9)
+    result = state.compute()
+    expected = result.interval(level=0.9)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = compare(*models, paired=True, level=0.9)
-    ends = found.effect_size_ci_lower, found.effect_size_ci_upper
-    off = found.resolution  # an arm has coarse groups
-    half = critical(0.9, found.df) * expected.se + off
+        comparison = compare(*models, paired=True, level=0.9)
+    ends = comparison.effect_size_ci_lower, comparison.effect_size_ci_upper
+    off = comparison.resolution  # an arm has coarse groups
+    half = critical(0.9, comparison.df) * expected.se + off
     middle = expected.estimate
     assert ends == pytest.approx((middle - half, middle + half), rel=1e-9)
     # Those of the arms, each less 1 than its groups or their effective number.
-    assert found.method == "paired" and expected.df - 1e-9 <= found.df <= 63
-    assert found.std_error == pytest.approx(expected.se, rel=1e-9)
+    assert comparison.method == "paired" and expected.df - 1e-9 <= comparison.df <= 63
+    assert comparison.std_error == pytest.approx(expected.se, rel=1e-9)
     a, b = (np.array(model.compute().replicates()) for model in models)
     lifts = (b - 0.5) / (a - 0.5)
     lifts = lifts[~np.isnan(lifts)]
     of_lifts = compare(*models, paired=True, relative=True)
     assert of_lifts.std_error == pytest.approx(math.sqrt((len(lifts) - 1) * lifts.var()), rel=1e-9)
-    assert of_lifts.effect_size == found.rel_effect_size
-    look = ConfidenceSequence(v_opt=1 / found.std_error**2).at(found)
-    assert look.lower < found.effect_size_ci_lower < found.effect_size_ci_upper < look.upper
+    assert of_lifts.effect_size == comparison.rel_effect_size
+    look = ConfidenceSequence(v_opt=1 / comparison.std_error**2).at(comparison)
+    assert (
+        look.lower < comparison.effect_size_ci_lower < comparison.effect_size_ci_upper < look.upper
+    )
 
 
 def test_users_of_one_arm_leave_that_arm_alone() -> None:
@@ -187,10 +193,10 @@ def test_independent_rows_are_paired_only_where_both_models_are_counted() -> Non
 def test_an_experiment_without_units_notes_arms_of_the_same_rows_and_users() -> None:
     a, b = (fed(BinaryConfusion(), labels=LABELS, scores=scores) for scores in MODELS)
     plan = Plan(control="a", variants=("a", "b"), decision=("rates",))
-    both: Any = {"": {"a": {"rates": a}, "b": {"rates": b}}}
-    [note] = [one for one in Experiment(plan, both).report().notes if "Paired" in one]
+    states: Any = {"": {"a": {"rates": a}, "b": {"rates": b}}}
+    [note] = [text for text in Experiment(plan, states).report().notes if "Paired" in text]
     assert note.startswith("rates of a and b: both states have 400 rows")
     units: Any = {"": {name: fed(Units(), units=USERS + n) for n, name in enumerate("ab")}}
-    counted = Experiment(plan, both, units).report()
-    assert not any("Paired" in one for one in counted.notes)
+    counted = Experiment(plan, states, units).report()
+    assert not any("Paired" in text for text in counted.notes)
     assert counted.contamination is not None and counted.contamination.warning

@@ -20,13 +20,13 @@ EQUAL = {"random": 1, "bts": 1}
 
 def test_e_values_agree_with_the_worked_examples(data: Path) -> None:
     text = (data / "worked_examples_decisions.json").read_text()
-    cases = [one for one in json.loads(text)["values"] if one["id"].startswith("srm/")]
+    cases = [example for example in json.loads(text)["values"] if example["id"].startswith("srm/")]
     assert len(cases) >= 7
     for case in cases:
         names = [f"arm{i}" for i in range(len(case["counts"]))]
         check = SampleRatio(dict(zip(names, case["shares"], strict=True)))
-        found = check.at(dict(zip(names, case["counts"], strict=True)))
-        assert found.log_e == pytest.approx(case["log_e"], rel=1e-9), case["id"]
+        result = check.at(dict(zip(names, case["counts"], strict=True)))
+        assert result.log_e == pytest.approx(case["log_e"], rel=1e-9), case["id"]
 
 
 def test_a_small_experiment_is_seen() -> None:
@@ -40,9 +40,9 @@ def test_it_is_at_most_four_times_less_than_the_best_concentration() -> None:
         for share in (0.5, 0.48, 0.3):
             b = int(rng.binomial(n, share))
             counts = {"random": n - b, "bts": b}
-            each = [SampleRatio(EQUAL, k=k).at(counts).log_e for k in (10, 100, 1000, 10_000)]
-            found = SampleRatio(EQUAL).at(counts).log_e
-            assert max(each) - math.log(4) <= found + 1e-9 <= max(each) + 2e-9
+            log_es = [SampleRatio(EQUAL, k=k).at(counts).log_e for k in (10, 100, 1000, 10_000)]
+            log_e = SampleRatio(EQUAL).at(counts).log_e
+            assert max(log_es) - math.log(4) <= log_e + 1e-9 <= max(log_es) + 2e-9
 
 
 Day = dict[str, dict[str, Units]]
@@ -54,11 +54,11 @@ def day(control: range, treatment: range, epoch: str = "") -> Day:
 
 def experiment(days: dict[int, Day], **settings: object) -> Experiment:
     total: Day = {}
-    for one in days.values():
-        for epoch, arms in one.items():
-            known = total.setdefault(epoch, {})
+    for epochs in days.values():
+        for epoch, arms in epochs.items():
+            sums = total.setdefault(epoch, {})
             for name, state in arms.items():
-                known[name] = known[name] + state if name in known else state.copy()
+                sums[name] = sums[name] + state if name in sums else state.copy()
     return Experiment(plan(**settings), {}, total, days=days)
 
 
@@ -69,15 +69,15 @@ BAD_DAY = {
 
 
 def test_a_bad_day_is_seen_that_the_total_dilutes() -> None:
-    found = experiment(BAD_DAY).srm()
+    srm = experiment(BAD_DAY).srm()
     total = SampleRatio(EQUAL).at({"random": 15_500, "bts": 14_500})
     second = SampleRatio(EQUAL).at({"random": 5500, "bts": 4500})
     first = SampleRatio(EQUAL).at({"random": 10_000, "bts": 10_000})
-    assert found.by_day is not None
+    assert srm.by_day is not None
     days = math.exp(first.log_e) / 2 + math.exp(second.log_e) / 6 + 1 / 3
-    assert math.exp(found.by_day) == pytest.approx(days, rel=1e-12)
-    both = (math.exp(total.log_e) + days) / 2
-    assert found.e_value == pytest.approx(both, rel=1e-12) and found.alarm
+    assert math.exp(srm.by_day) == pytest.approx(days, rel=1e-12)
+    expected = (math.exp(total.log_e) + days) / 2
+    assert srm.e_value == pytest.approx(expected, rel=1e-12) and srm.alarm
     assert second.log_e > total.log_e
 
 
@@ -87,20 +87,20 @@ def test_a_unit_is_of_the_day_on_which_it_was_first_seen_in_any_order() -> None:
     second = day(range(4000), range(100_000, 101_000))
     third = day(range(5000, 5100), range(105_000, 105_100))
     days = {7: first, 8: second, 9: third}
-    found = {experiment({d: days[d] for d in order}).srm().log_e for order in permutations(days)}
-    assert len(found) == 1 and not experiment(days).srm().alarm
+    log_es = {experiment({d: days[d] for d in order}).srm().log_e for order in permutations(days)}
+    assert len(log_es) == 1 and not experiment(days).srm().alarm
     # A day without a new unit has e = 1, whoever returns on it.
-    alone = [experiment({7: first, when: third}).srm().by_day for when in (8, 9)]
-    assert experiment(days).srm().by_day == alone[1] != alone[0]
+    day_evidence = [experiment({7: first, when: third}).srm().by_day for when in (8, 9)]
+    assert experiment(days).srm().by_day == day_evidence[1] != day_evidence[0]
 
 
 def test_days_count_from_the_start_of_the_epoch() -> None:
     assert start_day("1970-01-03T12:00:00Z") == 2 and start_day("start") is None
-    arms = {name: one.compute() for name, one in day(range(50), range(60, 90))[""].items()}
+    arms = {name: state.compute() for name, state in day(range(50), range(60, 90))[""].items()}
     later = log_e_by_day(EQUAL, {10: arms}, np.empty(0, np.uint64), start=8)
-    alone = SampleRatio(EQUAL).at({"random": 50, "bts": 30}).log_e
+    log_e = SampleRatio(EQUAL).at({"random": 50, "bts": 30}).log_e
     assert later is not None
-    assert math.exp(later) == pytest.approx(math.exp(alone) / 12 + 1 - 1 / 12, rel=1e-12)
+    assert math.exp(later) == pytest.approx(math.exp(log_e) / 12 + 1 - 1 / 12, rel=1e-12)
     lost = Units(max_units=1)
     lost.update([1, 2])
     unknown = {10: {"random": lost.compute(), "bts": arms["bts"]}}
@@ -120,11 +120,11 @@ def turned() -> list[Experiment]:
         a, b = (800, 200) if d < 4 else (200, 800)
         days[d] = day(range(d * 1000, d * 1000 + a), range(10**6 + d * 1000, 10**6 + d * 1000 + b))
         looks.append(days.copy())
-    return [experiment(one) for one in looks]
+    return [experiment(look) for look in looks]
 
 
 def test_the_alarm_stays_when_units_balance_later() -> None:
-    looks = [Experiment(one.plan, {}, one.units) for one in turned()]  # of the total alone
+    looks = [Experiment(look.plan, {}, look.units) for look in turned()]  # of the total alone
     assert not looks[-1].srm().alarm
     report = followed(looks)
     assert report.srm.alarm and report.srm.blocks and report.srm.log_e < 0
@@ -138,12 +138,14 @@ def test_the_alarm_stays_when_units_balance_later() -> None:
 
 
 def test_an_acknowledged_alarm_stands_in_the_report() -> None:
-    said = "bots of 12 March, which no metric counts."
-    looks = [Experiment(plan(sample_ratio_acknowledged=said), {}, one.units) for one in turned()]
+    reason = "bots of 12 March, which no metric counts."
+    looks = [
+        Experiment(plan(sample_ratio_acknowledged=reason), {}, look.units) for look in turned()
+    ]
     report = followed(looks)
     assert report.srm.alarm and not report.srm.blocks
     assert report.recommendation.action != "check_setup"
-    (note,) = [one for one in report.notes if "acknowledged" in one]
+    (note,) = [text for text in report.notes if "acknowledged" in text]
     assert note.startswith("Units are not split between the variants as planned (sample-ratio ")
     assert note.endswith("This was acknowledged: bots of 12 March, which no metric counts.")
 
@@ -163,9 +165,9 @@ def test_an_alarm_ends_with_a_new_epoch_and_is_told() -> None:
     report = ramp((500, 500))
     assert not report.srm.alarm and report.srm.earlier == ("start",)
     assert any("in an earlier epoch, whose rows still count: start." in n for n in report.notes)
-    again = ramp((600, 300))
-    assert again.srm.alarm
-    assert "random 600 since 2026-01-31)." in again.recommendation.sentence
+    uneven = ramp((600, 300))
+    assert uneven.srm.alarm
+    assert "random 600 since 2026-01-31)." in uneven.recommendation.sentence
 
 
 def test_the_days_are_kept_where_they_are_no_longer_known() -> None:
@@ -179,7 +181,7 @@ def test_the_days_are_kept_where_they_are_no_longer_known() -> None:
 
 def test_the_largest_e_value_is_that_of_the_looks_in_any_order() -> None:
     looks = turned()
-    rows = [Look.at("x", 1, {"a": i}, one.readings()) for i, one in enumerate(looks)]
+    rows = [Look.at("x", 1, {"a": i}, look.readings()) for i, look in enumerate(looks)]
     whole = Monitor.of(rows).watched("x", 1, "(sample ratio)")
     turned_round = Monitor.of(rows[::-1]).watched("x", 1, "(sample ratio)")
-    assert whole.log_e == turned_round.log_e == max(one.srm().log_e for one in looks)
+    assert whole.log_e == turned_round.log_e == max(look.srm().log_e for look in looks)

@@ -26,32 +26,34 @@ DOWN = (3000, 20_000), (2400, 20_000)
 
 def test_the_increments_are_the_rows_since_the_decision() -> None:
     report = followed(looks(UP, SAME))
-    (found,) = report.findings
-    assert found.since_effect == pytest.approx(0.0, abs=2e-3)
-    assert found.since_lower < 0 < found.since_upper
-    alone = found.contrast.comparison
-    assert alone.effect_size == pytest.approx(0.015)
-    error = (found.since_upper - found.since_lower) / 2
-    whole = (found.contrast.anytime.upper - found.contrast.anytime.lower) / 2
+    (finding,) = report.findings
+    assert finding.since_effect == pytest.approx(0.0, abs=2e-3)
+    assert finding.since_lower < 0 < finding.since_upper
+    comparison = finding.contrast.comparison
+    assert comparison.effect_size == pytest.approx(0.015)
+    error = (finding.since_upper - finding.since_lower) / 2
+    whole = (finding.contrast.anytime.upper - finding.contrast.anytime.lower) / 2
     assert whole < error < 2 * whole
 
 
 def test_an_effect_that_stays_is_shown_beside_the_verdict_and_changes_nothing() -> None:
     report = followed(looks(UP, UP, UP))
-    (found,) = report.findings
-    assert (found.verdict, found.faded) == ("better", False)
-    assert " Since the decision, the effect is +0.03 (" in found.sentence
-    assert found.since_lower < 0.03 < found.since_upper
+    (finding,) = report.findings
+    assert (finding.verdict, finding.faded) == ("better", False)
+    assert " Since the decision, the effect is +0.03 (" in finding.sentence
+    assert finding.since_lower < 0.03 < finding.since_upper
     assert report.recommendation.action == "ship"
 
 
 def test_a_look_that_alone_no_longer_excludes_zero_takes_nothing_back() -> None:
     start = (300, 2000), (400, 2000)
     report = followed(looks(start, ((3000, 20_000), (3040, 20_000))))
-    (found,) = report.findings
-    assert not found.contrast.anytime.lower > 0
-    assert found.since_lower < found.anytime_upper and found.since_upper > found.anytime_lower
-    assert (found.verdict, found.faded) == ("better", False)
+    (finding,) = report.findings
+    assert not finding.contrast.anytime.lower > 0
+    assert (
+        finding.since_lower < finding.anytime_upper and finding.since_upper > finding.anytime_lower
+    )
+    assert (finding.verdict, finding.faded) == ("better", False)
 
 
 def ended() -> Report:
@@ -60,31 +62,31 @@ def ended() -> Report:
 
 def test_an_effect_that_ends_is_found() -> None:
     report = ended()
-    (found,) = report.findings
-    assert (found.verdict, found.faded) == ("faded", True)
-    assert found.sentence.startswith("The effect has changed since the decision, an assumption")
+    (finding,) = report.findings
+    assert (finding.verdict, finding.faded) == ("faded", True)
+    assert finding.sentence.startswith("The effect has changed since the decision, an assumption")
     assert (
         report.recommendation.sentence == "Wait: the effect on ctr has changed since the decision."
     )
     report = followed(looks(UP, SAME))
-    (found,) = report.findings
-    assert (found.verdict, found.faded) == ("faded", True)
-    assert "but since the decision the effect is -0.01" in found.sentence
+    (finding,) = report.findings
+    assert (finding.verdict, finding.faded) == ("faded", True)
+    assert "but since the decision the effect is -0.01" in finding.sentence
     assert report.recommendation.sentence == (
         "Wait: the effect on ctr has changed since the decision."
     )
 
 
 def test_an_effect_that_grows_stays_and_is_said_to_have_grown() -> None:
-    more = (6000, 40_000), (8100, 40_000)
-    (found,) = followed(looks(UP, more)).findings
-    assert (found.verdict, found.faded) == ("better", False)
-    assert found.sentence.endswith(": it has grown.")
+    growth = (6000, 40_000), (8100, 40_000)
+    (finding,) = followed(looks(UP, growth)).findings
+    assert (finding.verdict, finding.faded) == ("better", False)
+    assert finding.sentence.endswith(": it has grown.")
     much_more = (6000, 40_000), (9600, 40_000)
-    (found,) = followed(looks(UP, much_more)).findings
-    assert (found.verdict, found.faded) == ("faded", True)
-    assert found.sentence.startswith("The effect has changed since the decision, an assumption")
-    assert " Since the decision, the effect is +0.09" in found.sentence
+    (finding,) = followed(looks(UP, much_more)).findings
+    assert (finding.verdict, finding.faded) == ("faded", True)
+    assert finding.sentence.startswith("The effect has changed since the decision, an assumption")
+    assert " Since the decision, the effect is +0.09" in finding.sentence
 
 
 def test_a_guardrail_fades_on_the_side_of_harm_only() -> None:
@@ -104,8 +106,8 @@ def test_a_guardrail_fades_on_the_side_of_harm_only() -> None:
 
 def test_before_a_decision_and_without_looks_there_is_no_effect_since() -> None:
     (early,) = followed(looks(SAME, SAME)).findings
-    (alone,) = two(*UP, **PLAN).report().findings
-    for found in (early, alone):
-        assert math.isnan(found.since_effect) and not found.faded
-        assert "Since the decision" not in found.sentence
+    (single,) = two(*UP, **PLAN).report().findings
+    for finding in (early, single):
+        assert math.isnan(finding.since_effect) and not finding.faded
+        assert "Since the decision" not in finding.sentence
     assert set(two(*UP, **PLAN).readings()) == {NAME, f"{NAME} (decided)"}

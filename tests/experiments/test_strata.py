@@ -32,9 +32,9 @@ def pairs(counts: dict[str, tuple[Rates, Rates]]) -> dict[str, tuple[Arm, Arm]]:
 
 
 def stratified(arms: dict[str, tuple[Arm, Arm]], units: dict[str, int] | None = None) -> Arms:
-    found = epoch_strata(arms, sizes(arms) if units is None else units)
-    assert found is not None
-    return found
+    strata = epoch_strata(arms, sizes(arms) if units is None else units)
+    assert strata is not None
+    return strata
 
 
 def sizes(arms: dict[str, tuple[Arm, Arm]]) -> dict[str, int]:
@@ -43,10 +43,10 @@ def sizes(arms: dict[str, tuple[Arm, Arm]]) -> dict[str, int]:
 
 def test_a_ramp_with_a_drifting_rate_has_no_effect() -> None:
     arms = pairs(RAMP)
-    found = stratified(arms)
-    assert found.effect == 0.0
-    assert found.used == ("10 %", "50 %") and found.left_out == ()
-    assert found.control.precision.method == "stratified" and found.control.counts.counted == (
+    strata = stratified(arms)
+    assert strata.effect == 0.0
+    assert strata.used == ("10 %", "50 %") and strata.left_out == ()
+    assert strata.control.precision.method == "stratified" and strata.control.counts.counted == (
         290,
         1610,
     )
@@ -54,8 +54,8 @@ def test_a_ramp_with_a_drifting_rate_has_no_effect() -> None:
 
 def test_rates_of_epochs_have_the_variance_of_half_a_success_more() -> None:
     arms = pairs({**RAMP, "none yet": ((0, 40), (0, 60))})
-    found = stratified(arms)
-    assert found.effect == 0.0
+    strata = stratified(arms)
+    assert strata.effect == 0.0
     variance = 0.0
     for a, b in arms.values():
         weight = (a.counts.rows + b.counts.rows) / sum(sizes(arms).values())
@@ -63,17 +63,17 @@ def test_rates_of_epochs_have_the_variance_of_half_a_success_more() -> None:
             hits, n = arm.counts.share or (0, 1)
             p = (hits + 0.5) / (n + 1)
             variance += weight**2 * p * (1 - p) / n
-    assert found.control.precision.variance + found.treatment.precision.variance == approx(
+    assert strata.control.precision.variance + strata.treatment.precision.variance == approx(
         variance, rel=1e-12
     )
 
 
 def test_one_epoch_is_itself_and_its_variance_that_of_the_share() -> None:
     arms = pairs({"all": ((46, 10_000), (69, 10_000))})
-    found = stratified(arms)
-    assert found.effect == 0.0023 and found.used == ("all",)
-    assert math.isclose(found.control.precision.variance, 0.0046 * 0.9954 / 10_000, rel_tol=1e-15)
-    assert found.control.precision.lower == arms["all"][0].precision.lower
+    strata = stratified(arms)
+    assert strata.effect == 0.0023 and strata.used == ("all",)
+    assert math.isclose(strata.control.precision.variance, 0.0046 * 0.9954 / 10_000, rel_tol=1e-15)
+    assert strata.control.precision.lower == arms["all"][0].precision.lower
 
 
 def test_an_epoch_is_left_out_where_an_arm_has_too_little_and_never_for_what_its_rows_say() -> None:
@@ -99,36 +99,36 @@ def test_users_of_two_epochs_are_left_out_of_both_at_once() -> None:
     first = grouped_clicks(1, 900, 0.1), grouped_clicks(2, 900, 0.1, first=1000)
     second = grouped_clicks(3, 900, 0.2), grouped_clicks(4, 900, 0.2, first=1000)
     arms = {"a": read(*first), "b": read(*second)}
-    found = stratified(arms, {"a": 100, "b": 300})
-    assert found.control.groups == 64
-    one, other = (state.compute().replicates() for state in (first[0], second[0]))
-    by_hand = [0.25 * x + 0.75 * y for x, y in zip(one, other, strict=True)]
+    strata = stratified(arms, {"a": 100, "b": 300})
+    assert strata.control.groups == 64
+    replicates_a, replicates_b = (state.compute().replicates() for state in (first[0], second[0]))
+    by_hand = [0.25 * x + 0.75 * y for x, y in zip(replicates_a, replicates_b, strict=True)]
     expected = jackknife_variance(by_hand).variance
-    assert math.isclose(found.control.precision.variance, expected, rel_tol=1e-12)
-    assert found.control.precision.df == 63.0 and found.control.precision.deff > 1
+    assert math.isclose(strata.control.precision.variance, expected, rel_tol=1e-12)
+    assert strata.control.precision.df == 63.0 and strata.control.precision.deff > 1
 
 
 def test_a_group_without_rows_in_an_epoch_leaves_that_epoch_as_it_is() -> None:
     few, many = grouped_clicks(1, 20, 0.3), grouped_clicks(2, 900, 0.3)
     arms = {"a": read(few, many), "b": read(many, many)}
-    found = stratified(arms, {"a": 1, "b": 1})
-    assert found.control.groups == 64
-    assert found.control.without.replicates is not None
+    strata = stratified(arms, {"a": 1, "b": 1})
+    assert strata.control.groups == 64
+    assert strata.control.without.replicates is not None
     weights = few.compute().weights
     empty = next(i for i, weight in enumerate(weights) if not weight)
-    alone = many.compute().replicates()[empty]
+    replicate = many.compute().replicates()[empty]
     assert math.isclose(
-        found.control.without.replicates[empty] or 0.0,
-        (few.compute().estimate + alone) / 2,
+        strata.control.without.replicates[empty] or 0.0,
+        (few.compute().estimate + replicate) / 2,
         rel_tol=1e-12,
     )
 
 
 def test_degrees_of_freedom_are_those_of_welch_and_satterthwaite() -> None:
-    found = combined([Part(10, 0, 0.25, 5.0), Part(30, 0, 0.125, 60.0), Part(40, 0, 0.5)])
+    result = combined([Part(10, 0, 0.25, 5.0), Part(30, 0, 0.125, 60.0), Part(40, 0, 0.5)])
     parts = [0.125**2 * 0.25, 0.375**2 * 0.125, 0.25 * 0.5]
     expected = sum(parts) ** 2 / (parts[0] ** 2 / 5 + parts[1] ** 2 / 60)
-    assert math.isclose(found.df, expected, rel_tol=1e-14)
+    assert math.isclose(result.df, expected, rel_tol=1e-14)
 
 
 def test_epochs_in_any_order_give_the_same_bits() -> None:
@@ -144,36 +144,36 @@ def test_undefined_strata_stay_undefined() -> None:
         [Part(5, 0.0, math.nan), Part(5, 0.0, 1.0)],
         [Part(5, 0.0, math.inf)],
     ):
-        found = combined(strata)
-        assert all(map(math.isnan, (found.effect, found.variance, found.df))), strata
+        result = combined(strata)
+        assert all(map(math.isnan, (result.effect, result.variance, result.df))), strata
 
 
 def test_in_each_epoch_the_arms_are_asked_together() -> None:
     """V is that of each epoch by itself, with its weight; equal arms change nothing."""
     arms = pairs(RAMP)
-    found = stratified(arms)
+    strata = stratified(arms)
     expected = 0.0
     for a, b in arms.values():
         weight = (a.counts.rows + b.counts.rows) / sum(sizes(arms).values())
         (s, n), (t, m) = a.counts.share or (0, 1), b.counts.share or (0, 1)
-        own = float(smoothed_variance(s, n)), float(smoothed_variance(t, m))
-        expected += weight**2 * max(sum(own), own[0] * n / m + own[1] * m / n)
-    assert spread_of(found).variance() == approx(expected, rel=1e-12)
-    assert spread_of(found).df() == math.inf
+        variances = float(smoothed_variance(s, n)), float(smoothed_variance(t, m))
+        expected += weight**2 * max(sum(variances), variances[0] * n / m + variances[1] * m / n)
+    assert spread_of(strata).variance() == approx(expected, rel=1e-12)
+    assert spread_of(strata).df() == math.inf
     back = stratified({name: (b, a) for name, (a, b) in arms.items()})
-    assert spread_of(back).variance() == spread_of(found).variance()
-    assert back.effect == -found.effect
+    assert spread_of(back).variance() == spread_of(strata).variance()
+    assert back.effect == -strata.effect
 
 
 def test_groups_of_several_epochs_are_scaled_in_each_of_them() -> None:
     """With one ratio of rows in both epochs it is as if the variance itself were scaled."""
     large, small = grouped_clicks(1, 900, 0.1), grouped_clicks(2, 90, 0.1, first=10**6)
     pair = read(large, small)
-    found = stratified({"a": pair, "b": pair}, {"a": 1, "b": 1})
-    c, t = found.control.precision.variance, found.treatment.precision.variance
-    assert spread_of(found).variance() == approx(max(c + t, 10 * c + t / 10), rel=1e-12)
-    alone = spread_of(pair_of(*pair)).variance()
-    assert spread_of(found).variance() == approx(alone, rel=1e-12)
+    strata = stratified({"a": pair, "b": pair}, {"a": 1, "b": 1})
+    c, t = strata.control.precision.variance, strata.treatment.precision.variance
+    assert spread_of(strata).variance() == approx(max(c + t, 10 * c + t / 10), rel=1e-12)
+    pair_variance = spread_of(pair_of(*pair)).variance()
+    assert spread_of(strata).variance() == approx(pair_variance, rel=1e-12)
 
 
 def test_users_are_a_mass_beside_rows_and_whichever_gives_more_counts() -> None:
@@ -190,8 +190,10 @@ def test_users_are_a_mass_beside_rows_and_whichever_gives_more_counts() -> None:
 def test_an_area_has_pairs_as_its_mass_and_not_rows() -> None:
     few, many = read(area(1, 4_000, 1.0), area(2, 400, 1.0))
     positives, negatives = few.counts.counted
-    mass, other = few.counts.masses["classes"], many.counts.masses["classes"]
-    assert mass == positives * negatives / 4_000 and isinstance(other, float)
-    pooled = few.precision.variance * mass / other + many.precision.variance * other / mass
+    mass, second_mass = few.counts.masses["classes"], many.counts.masses["classes"]
+    assert mass == positives * negatives / 4_000 and isinstance(second_mass, float)
+    pooled = (
+        few.precision.variance * mass / second_mass + many.precision.variance * second_mass / mass
+    )
     expected = max(few.precision.variance + many.precision.variance, pooled)
     assert spread_of(pair_of(few, many)).variance() == approx(expected, rel=1e-12)

@@ -64,13 +64,13 @@ def test_states_of_different_shares_are_cut_to_units_that_all_of_them_know() -> 
     }
     sample = sample_units(given_units)
     assert sample.share == 0.25  # the largest power of 2 up to .3
-    kept = given_units["ads"]["a"].hashes()
-    kept = kept[kept < np.uint64(1 << 62)]
-    for found in overlaps(sample):
-        assert found.sampled == len(kept)
-        assert found.units == 4 * len(kept)
+    hashes = given_units["ads"]["a"].hashes()
+    hashes = hashes[hashes < np.uint64(1 << 62)]
+    for overlap in overlaps(sample):
+        assert overlap.sampled == len(hashes)
+        assert overlap.units == 4 * len(hashes)
     for name in NAMES:
-        assert sample.experiment(name).hashes.tolist() == kept.tolist()
+        assert sample.experiment(name).hashes.tolist() == hashes.tolist()
 
 
 def test_a_sample_has_at_most_2_to_the_18_units_at_the_least_level_that_does() -> None:
@@ -93,10 +93,10 @@ def test_190_pairs_of_20_experiments_need_less_than_10_megabytes() -> None:
             "b": counted(ids[~treated]).compute(),
         }
     tracemalloc.start()
-    found = overlaps(sample_units(units))
+    pairs = overlaps(sample_units(units))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(found) == 190
+    assert len(pairs) == 190
     assert peak < 10e6
 
 
@@ -138,8 +138,8 @@ def test_a_plan_says_which_arms_there_are_and_in_which_order_epochs_come() -> No
 
 def test_an_experiment_of_more_places_than_a_table_holds_is_unknown() -> None:
     units = {f"{i:03}": counted([i]).compute() for i in range(257)}
-    (found,) = overlaps(sample_units({"ads": units, "ranker": {"a": counted([1]).compute()}}))
-    assert found.reason == "units of ads: more than 256 arms and epochs"
+    (overlap,) = overlaps(sample_units({"ads": units, "ranker": {"a": counted([1]).compute()}}))
+    assert overlap.reason == "units of ads: more than 256 arms and epochs"
 
 
 @pytest.mark.parametrize(
@@ -165,11 +165,11 @@ def test_samples_of_each_experiment_merge_to_the_sample_of_all() -> None:
         for k, name in enumerate(("z", "b", "c"))
     }
     whole = sample_units(units)
-    merged, *others = (sample_units({name: arms}) for name, arms in units.items())
-    for other in others:
-        merged = merged.merged(other)
-    assert merged.names == ("b", "c", "z") and merged.level == whole.level > others[0].level
+    merged, *samples = (sample_units({name: arms}) for name, arms in units.items())
+    for sample in samples:
+        merged = merged.merged(sample)
+    assert merged.names == ("b", "c", "z") and merged.level == whole.level > samples[0].level
     for name in merged.names:
-        found, expected = merged.experiment(name), whole.experiment(name)
-        assert np.array_equal(found.hashes, expected.hashes)
-        assert np.array_equal(found.places, expected.places)
+        experiment, expected = merged.experiment(name), whole.experiment(name)
+        assert np.array_equal(experiment.hashes, expected.hashes)
+        assert np.array_equal(experiment.places, expected.places)

@@ -39,8 +39,8 @@ class Shop:
         buyers: float = 0.6,
     ) -> None:
         rng = np.random.default_rng(seed)
-        each = 1 + rng.poisson(rows - 1, users)
-        self.users = np.repeat(np.arange(first, first + users), each)
+        counts = 1 + rng.poisson(rows - 1, users)
+        self.users = np.repeat(np.arange(first, first + users), counts)
         buyer = rng.random(users) < buyers
         spent = np.where(buyer, rng.lognormal(0, 0.5, users) * revenue, 0.0)
         share = rng.random(len(self.users))
@@ -70,7 +70,7 @@ A, B = Shop(1, 6_000, 4.08, 20.0), Shop(2, 6_000, 4.88, 22.2, first=10_000)
 
 def experiment(a: Shop = A, b: Shop = B, **settings: object) -> Experiment:
     """Revenue per row and per user of both arms."""
-    given = {
+    arguments = {
         "control": "control",
         "variants": ARMS,
         "decision": ("revenue", "per_row"),
@@ -81,24 +81,26 @@ def experiment(a: Shop = A, b: Shop = B, **settings: object) -> Experiment:
     }
     metrics = {"revenue": UnitMean(), "per_row": UserGroups(Ratio()), "buyers": UnitRate()}
     states = {
-        name: {of: shop.fed(metric.empty()) for of, metric in metrics.items()}
+        name: {metric_name: shop.fed(metric.empty()) for metric_name, metric in metrics.items()}
         for name, shop in zip(ARMS, (a, b), strict=True)
     }
     units = {name: shop.fed(Units()) for name, shop in zip(ARMS, (a, b), strict=True)}
-    return Experiment(Plan(**given), states, units)  # type: ignore[arg-type]
+    return Experiment(Plan(**arguments), states, units)  # type: ignore[arg-type]
 
 
 def test_revenue_per_user_is_that_of_scipy_over_users_and_that_per_row_says_the_opposite() -> None:
     stats = pytest.importorskip("scipy.stats")
     users = stats.ttest_ind(B.sums, A.sums, equal_var=False)
-    found = compare(A.fed(UnitMean()), B.fed(UnitMean()))
-    assert found.control == pytest.approx(A.sums.mean(), rel=1e-12)
-    assert found.treatment == pytest.approx(B.sums.mean(), rel=1e-12)
-    assert found.rel_effect_size > 0.08
+    comparison = compare(A.fed(UnitMean()), B.fed(UnitMean()))
+    assert comparison.control == pytest.approx(A.sums.mean(), rel=1e-12)
+    assert comparison.treatment == pytest.approx(B.sums.mean(), rel=1e-12)
+    assert comparison.rel_effect_size > 0.08
     error = math.sqrt(A.sums.var(ddof=1) / len(A.sums) + B.sums.var(ddof=1) / len(B.sums))
-    assert found.std_error == pytest.approx(error, rel=0.2)  # of 64 groups: 9 % of noise an arm
-    assert found.statistic == pytest.approx(users.statistic, rel=0.2)
-    assert found.pvalue < 1e-3 and users.pvalue < 1e-3
+    assert comparison.std_error == pytest.approx(
+        error, rel=0.2
+    )  # of 64 groups: 9 % of noise an arm
+    assert comparison.statistic == pytest.approx(users.statistic, rel=0.2)
+    assert comparison.pvalue < 1e-3 and users.pvalue < 1e-3
     rows = compare(A.fed(UserGroups(Ratio())), B.fed(UserGroups(Ratio())))
     assert rows.effect_size < 0 and rows.pvalue < 0.05
 
@@ -110,34 +112,34 @@ def test_the_variance_of_a_mean_is_the_jackknife_over_the_groups_of_its_units() 
         groups.setdefault(hash_of(user, "streammetrics") % 64, []).append((user, value))
     left_out = []
     for group in groups:
-        rest = [row for other, rows in groups.items() if other != group for row in rows]
+        rest = [row for key, rows in groups.items() if key != group for row in rows]
         total = sum((Fraction(value) for _, value in rest), Fraction(0))
         left_out.append(total / len({user for user, _ in rest}))
     mean = sum(left_out, Fraction(0)) / len(left_out)
     k = len(left_out)
     variance = Fraction(k - 1, k) * sum(((x - mean) ** 2 for x in left_out), Fraction(0))
-    found = shop.fed(UnitMean()).confidence_interval()
-    assert found.se**2 == pytest.approx(float(variance), rel=1e-12)
-    assert (found.df, found.n, found.method) == (k - 1, 200, "jackknife")
+    interval = shop.fed(UnitMean()).confidence_interval()
+    assert interval.se**2 == pytest.approx(float(variance), rel=1e-12)
+    assert (interval.df, interval.n, interval.method) == (k - 1, 200, "jackknife")
 
 
 def test_a_rate_of_units_is_a_share_of_independent_units() -> None:
-    found = compare(A.fed(UnitRate()), B.fed(UnitRate()))
-    assert (found.kind, found.method, found.n) == ("rate", "newcombe", 12_000)
+    comparison = compare(A.fed(UnitRate()), B.fed(UnitRate()))
+    assert (comparison.kind, comparison.method, comparison.n) == ("rate", "newcombe", 12_000)
     hits = int((A.sums > 0).sum())
     plain = Ratio()
     plain.update(np.repeat([1, 0], [hits, 6_000 - hits]))
-    one, other = A.fed(UnitRate()).confidence_interval(), plain.confidence_interval()
-    assert (one.lower, one.upper) == (other.lower, other.upper)
+    interval, plain_interval = A.fed(UnitRate()).confidence_interval(), plain.confidence_interval()
+    assert (interval.lower, interval.upper) == (plain_interval.lower, plain_interval.upper)
     view = A.fed(UnitMean()).confidence_interval(view="rate")
-    assert (view.lower, view.upper) == (one.lower, one.upper)
+    assert (view.lower, view.upper) == (interval.lower, interval.upper)
 
 
 @pytest.mark.parametrize("metric", [UnitMean(), UnitRate()])
 def test_a_mean_and_a_rate_over_units_have_an_always_valid_interval(metric: Accumulator) -> None:
     sequence = ConfidenceSequence(horizon=Horizon(mde=0.5))
-    found = sequence.of(A.fed(metric.empty()))
-    assert math.isfinite(found.lower) and math.isfinite(found.upper)
+    reading = sequence.of(A.fed(metric.empty()))
+    assert math.isfinite(reading.lower) and math.isfinite(reading.upper)
     two = sequence.at(compare(A.fed(metric.empty()), B.fed(metric.empty())))
     assert math.isfinite(two.lower) and math.isfinite(two.upper)
 
@@ -149,25 +151,27 @@ def test_a_covariate_of_the_same_users_explains_variance(
     states = []
     for seed, first in ((1, 0), (2, 50_000)):
         rng = np.random.default_rng(seed)
-        users, own = np.arange(first, first + 4_000), rng.normal(0, 1, 4_000)
+        users, values = np.arange(first, first + 4_000), rng.normal(0, 1, 4_000)
         before, after = metric(), metric()
-        before.update(users, own)
-        after.update(users, own + rng.normal(0, 0.2, 4_000))
+        before.update(users, values)
+        after.update(users, values + rng.normal(0, 0.2, 4_000))
         states.append((before, after))
     (x_a, y_a), (x_b, y_b) = states
     plain = compare(y_a, y_b, view=view)
-    found = compare(y_a, y_b, view=view, covariate=Covariate(control=x_a, treatment=x_b, theta=1.0))
-    assert found.method == "cuped"
-    assert found.std_error < 0.6 * plain.std_error
+    comparison = compare(
+        y_a, y_b, view=view, covariate=Covariate(control=x_a, treatment=x_b, theta=1.0)
+    )
+    assert comparison.method == "cuped"
+    assert comparison.std_error < 0.6 * plain.std_error
 
 
 def test_a_guardrail_on_a_rate_of_units_is_kept_or_broken() -> None:
     rails = (Safeguard("revenue.rate", 0.1, True),)
     shown = experiment(guardrails=rails).report().findings
-    assert [one.verdict for one in shown if one.contrast.safeguard] == ["kept"]
+    assert [finding.verdict for finding in shown if finding.contrast.safeguard] == ["kept"]
     dead = Shop(2, 6_000, 4.88, 60.0, first=10_000, buyers=0.2)
     shown = experiment(A, dead, guardrails=rails).report().findings
-    assert [one.verdict for one in shown if one.contrast.safeguard] == ["broken"]
+    assert [finding.verdict for finding in shown if finding.contrast.safeguard] == ["broken"]
 
 
 def test_a_treatment_without_any_buyer_is_judged_at_once() -> None:
@@ -198,23 +202,25 @@ def test_a_watched_rate_counts_in_the_level_and_nothing_waits_for_it() -> None:
     assert plan.alpha_of(rail) == plan.alpha
     assert plan.alpha_of(Safeguard("x")) == pytest.approx(0.05)
     report = experiment(decision=("revenue",), better={"revenue": "higher"}, guardrails=(rail,))
-    found = report.report()
-    assert [one.verdict for one in found.findings] == ["better", "open"]
-    assert found.findings[1].sentence.startswith("No harm to revenue.rate (new - control) is shown")
-    assert found.recommendation.action == "ship"
+    result = report.report()
+    assert [finding.verdict for finding in result.findings] == ["better", "open"]
+    assert result.findings[1].sentence.startswith(
+        "No harm to revenue.rate (new - control) is shown"
+    )
+    assert result.recommendation.action == "ship"
 
 
 def test_units_of_a_sample_are_those_of_all_rows_of_the_sample() -> None:
     whole, part = A.fed(UnitMean()).compute(), A.fed(UnitMean(share=0.25)).compute()
-    kept = np.array([hash_of(user, "streammetrics") >> 62 == 0 for user in range(6_000)])
-    assert part.units == kept.sum() < whole.units
-    assert part.mean == pytest.approx(A.sums[kept].mean(), rel=1e-12)
+    in_sample = np.array([hash_of(user, "streammetrics") >> 62 == 0 for user in range(6_000)])
+    assert part.units == in_sample.sum() < whole.units
+    assert part.mean == pytest.approx(A.sums[in_sample].mean(), rel=1e-12)
 
 
 def test_a_state_past_its_limit_says_so() -> None:
-    found = A.fed(UnitMean(max_units=10)).compute()
-    assert math.isnan(found.mean) and found.units is None
-    assert found.interval().reason == "more than max_units=10 units were counted"
+    result = A.fed(UnitMean(max_units=10)).compute()
+    assert math.isnan(result.mean) and result.units is None
+    assert result.interval().reason == "more than max_units=10 units were counted"
     none = compare(A.fed(UnitMean(max_units=10)), B.fed(UnitMean(max_units=10)))
     assert math.isnan(none.effect_size)
 
@@ -244,8 +250,8 @@ def test_where_rows_per_user_differ_a_mean_per_row_is_not_better() -> None:
 def test_a_shown_effect_on_rows_is_to_be_decided_by_a_person() -> None:
     b = Shop(2, 6_000, 4.88, 15.0, first=10_000)
     report = experiment(A, b, horizon=Horizon(mde=0.2), decision=("per_row",), better={}).report()
-    (found,) = report.findings
-    assert found.verdict == "lower"
+    (finding,) = report.findings
+    assert finding.verdict == "lower"
     assert report.recommendation.action == "decide"
     worse = {"per_row": "higher"}
     same = experiment(A, b, horizon=Horizon(mde=0.2), decision=("per_row",), better=worse).report()
@@ -271,8 +277,8 @@ def test_a_client_that_sends_each_event_twice_is_seen_although_no_rows_per_user_
 ) -> None:
     a, b = Shop(1, users, 1.0, 20.0), Shop(2, users, 1.0, 20.0, first=10_000)
     b.users, b.values = np.repeat(b.users, times), np.repeat(b.values, times)
-    for one, other in ((a, b), (b, a)):
-        rows = experiment(one, other).report().findings[1].rows_per_unit
+    for control, treatment in ((a, b), (b, a)):
+        rows = experiment(control, treatment).report().findings[1].rows_per_unit
         assert rows is not None and rows.differ is differ
         assert (rows.text == "") is not differ
 
@@ -284,18 +290,20 @@ def test_rows_that_are_not_counted_by_user_have_no_evidence() -> None:
         state = Ratio()
         state.update(shop.values > 0)
         states[name], units[name] = {"ctr": state}, shop.fed(Units())
-    (found,) = Experiment(plan, states, units).report().findings  # type: ignore[arg-type]
-    assert found.rows_per_unit is not None
-    assert found.rows_per_unit.treatment == pytest.approx(4.88, abs=0.05)
-    assert not found.rows_per_unit.differ and "not counted by unit" in found.rows_per_unit.reason
+    (finding,) = Experiment(plan, states, units).report().findings  # type: ignore[arg-type]
+    assert finding.rows_per_unit is not None
+    assert finding.rows_per_unit.treatment == pytest.approx(4.88, abs=0.05)
+    assert (
+        not finding.rows_per_unit.differ and "not counted by unit" in finding.rows_per_unit.reason
+    )
 
 
 def test_the_order_of_the_arms_changes_no_evidence_about_rows_per_unit() -> None:
-    one = experiment().report().findings[1].rows_per_unit
-    other = experiment(B, A).report().findings[1].rows_per_unit
-    assert one is not None and other is not None
-    assert one.log_e == pytest.approx(other.log_e, rel=1e-12)
-    assert (one.control, one.treatment) == (other.treatment, other.control)
+    evidence = experiment().report().findings[1].rows_per_unit
+    swapped = experiment(B, A).report().findings[1].rows_per_unit
+    assert evidence is not None and swapped is not None
+    assert evidence.log_e == pytest.approx(swapped.log_e, rel=1e-12)
+    assert (evidence.control, evidence.treatment) == (swapped.treatment, swapped.control)
 
 
 @pytest.mark.parametrize("salt", ["streammetrics", "another"])

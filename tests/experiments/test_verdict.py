@@ -55,9 +55,9 @@ VERDICT: dict[str, tuple[tuple[tuple[int, int], tuple[int, int]], dict[str, Any]
 
 def test_one_word_for_a_comparison_and_its_directions() -> None:
     for name, (arms, settings, verdict) in VERDICT.items():
-        found = finding(two(*arms, **settings))
-        assert found.verdict == verdict and found.direction == found.contrast.direction, name
-        assert ("better" in found.sentence) == (verdict == "better"), name
+        outcome = finding(two(*arms, **settings))
+        assert outcome.verdict == verdict and outcome.direction == outcome.contrast.direction, name
+        assert ("better" in outcome.sentence) == (verdict == "better"), name
 
 
 def spent(values: object, below: float = 1.0) -> UserGroups:
@@ -97,16 +97,16 @@ def test_where_nothing_is_started_it_says_what_is_missing() -> None:
             "the variance exceeds the range of float64",
         ),
     ):  # fmt: skip
-        found = finding(of_states(control, treatment, **settings))
-        assert (found.reason, found.verdict) == (why, "not_started")
-        assert found.sentence.endswith(f" ctr (bts - random): {why}.")
+        outcome = finding(of_states(control, treatment, **settings))
+        assert (outcome.reason, outcome.verdict) == (why, "not_started")
+        assert outcome.sentence.endswith(f" ctr (bts - random): {why}.")
 
 
 def off_policy(n: int, seed: int, first: int = 0, wrong: float = 1.0) -> UserGroups:
     """The log of a policy that chose with the probability 1/2; logged: wrong times that."""
     rng, metric = np.random.default_rng(seed), UserGroups(OffPolicy())
-    given = {"logged": np.full(n, wrong / 2), "target": np.full(n, 0.5)}
-    metric.update(first + rng.integers(0, 500, n), rewards=rng.random(n) < 0.3, **given)
+    probabilities = {"logged": np.full(n, wrong / 2), "target": np.full(n, 0.5)}
+    metric.update(first + rng.integers(0, 500, n), rewards=rng.random(n) < 0.3, **probabilities)
     return metric
 
 
@@ -114,10 +114,10 @@ def test_an_estimate_without_support_says_what_it_lacks() -> None:
     few, many = (off_policy(n, seed, seed * 1000) for n, seed in ((60, 1), (4_000, 2)))
     settings = {"cluster": "groups", "horizon": Horizon(mde=0.1)}
     why = "random has no defined estimate yet: the effective sample size is 60.0, needs 100"
-    found = finding(of_states(few, many, **settings))
-    assert found.sentence == f"Too early to judge ctr (bts - random): {why}."
-    both = finding(of_states(few, off_policy(60, 3, 3000), **settings))
-    assert both.reason == why.replace("random has", "random and bts have")
+    outcome = finding(of_states(few, many, **settings))
+    assert outcome.sentence == f"Too early to judge ctr (bts - random): {why}."
+    pair_outcome = finding(of_states(few, off_policy(60, 3, 3000), **settings))
+    assert pair_outcome.reason == why.replace("random has", "random and bts have")
     fewer = finding(of_states(few, off_policy(90, 3, 3000), **settings))
     assert fewer.reason == f"{why}; {why.replace('random', 'bts').replace('60', '90')}"
 
@@ -127,10 +127,10 @@ def test_doubts_about_an_estimate_follow_its_sentence() -> None:
     experiment = of_states(*arms, cluster="groups", horizon=Horizon(mde=0.02))
     doubt = "the mean weight is 1.25, over 3 standard errors of independent rows from 1"
     assert finding(experiment).sentence.endswith(f" Warning: of bts, {doubt}.")
-    epochs = {name: dict(zip(("random", "bts"), [{"ctr": one} for one in arms], strict=True))
+    epochs = {name: dict(zip(("random", "bts"), [{"ctr": arm} for arm in arms], strict=True))
               for name in ("1", "2")}  # fmt: skip
-    (found,) = Experiment(experiment.plan, epochs).report().findings
-    assert found.sentence.endswith(f" Warning: of bts, {doubt}.")
+    (outcome,) = Experiment(experiment.plan, epochs).report().findings
+    assert outcome.sentence.endswith(f" Warning: of bts, {doubt}.")
 
 
 def test_a_view_with_a_direction_needs_no_plan_for_it() -> None:
@@ -143,9 +143,9 @@ def test_a_view_with_a_direction_needs_no_plan_for_it() -> None:
 def test_a_guardrail_of_a_loss_is_broken_when_it_rises() -> None:
     rails = {"guardrails": (Safeguard("cal.log_loss", 0.001),), "horizon": Horizon(mde=0.02)}
     arms = calibration(1.0, 1), calibration(1.8, 2)
-    found = finding(of_states(*arms, "cal", decision=(), **rails))
-    assert found.verdict == "broken" and found.contrast.safeguard is not None
-    assert found.contrast.safeguard.higher_is_better is False
+    outcome = finding(of_states(*arms, "cal", decision=(), **rails))
+    assert outcome.verdict == "broken" and outcome.contrast.safeguard is not None
+    assert outcome.contrast.safeguard.higher_is_better is False
 
 
 def test_a_guardrail_with_a_target_has_to_say_which_side_is_harm() -> None:
@@ -175,7 +175,7 @@ def calibration(scale: float, seed: int, n: int = 20_000) -> Calibration:
 
 
 def test_predicted_over_observed_and_its_reciprocal_never_contradict_each_other() -> None:
-    both = {"decision": ("cal.ratio", "cal.copc"), "horizon": Horizon(mde=0.05)}
+    settings = {"decision": ("cal.ratio", "cal.copc"), "horizon": Horizon(mde=0.05)}
     for control, treatment, verdicts in (
         (1.3, 1.05, ("better", "better")),
         (1.05, 1.3, ("worse", "worse")),
@@ -184,12 +184,16 @@ def test_predicted_over_observed_and_its_reciprocal_never_contradict_each_other(
         (1.1, 1.1, ("no_difference_yet", "no_difference_yet")),
     ):
         arms = calibration(control, 1), calibration(treatment, 2)
-        found = of_states(*arms, "cal", **both).report().findings
-        assert tuple(one.verdict for one in found) == verdicts, (control, treatment)
-        for one in found:
-            assert (one.direction.better, one.direction.target) == ("target", 1.0)
-            assert ("the target, 1." in one.sentence) == (one.verdict in ("better", "worse"))
-            assert ("is not certain" in one.sentence) == (one.verdict in ("higher", "lower"))
+        findings = of_states(*arms, "cal", **settings).report().findings
+        assert tuple(entry.verdict for entry in findings) == verdicts, (control, treatment)
+        for outcome in findings:
+            assert (outcome.direction.better, outcome.direction.target) == ("target", 1.0)
+            assert ("the target, 1." in outcome.sentence) == (
+                outcome.verdict in ("better", "worse")
+            )
+            assert ("is not certain" in outcome.sentence) == (
+                outcome.verdict in ("higher", "lower")
+            )
 
 
 def test_one_user_with_most_of_the_rows_is_named_first() -> None:
@@ -199,9 +203,9 @@ def test_one_user_with_most_of_the_rows_is_named_first() -> None:
     of_users = {"cluster": "groups", "horizon": Horizon(mde=0.1)}
     light = grouped_clicks(1, 90, 0.2), grouped_clicks(2, 90, 0.2)
     report = of_states(light[0], heavy, **of_users).report()
-    said = "ne user or group of users has at least 40.8 % of the rows of bts"
-    assert report.findings[0].sentence.startswith(f"O{said}. bts is higher: ")
-    assert report.recommendation.sentence.startswith(f"Decide: o{said}; ctr is higher, but ")
+    warning = "ne user or group of users has at least 40.8 % of the rows of bts"
+    assert report.findings[0].sentence.startswith(f"O{warning}. bts is higher: ")
+    assert report.recommendation.sentence.startswith(f"Decide: o{warning}; ctr is higher, but ")
     assert "ne user" not in finding(of_states(*light, **of_users)).sentence
 
 
@@ -215,8 +219,8 @@ def test_an_epoch_without_a_name_is_not_called_unnamed() -> None:
         "Epochs left out of a comparison, because an arm has too little data or no finite estimate "
         "in them: events without an epoch." in notes
     )
-    alone = Experiment(plan(), {"": {"random": {"ctr": clicks(4, 9)}}}).report().notes
-    assert not any("Epochs left out" in note for note in alone)
+    epoch_notes = Experiment(plan(), {"": {"random": {"ctr": clicks(4, 9)}}}).report().notes
+    assert not any("Epochs left out" in note for note in epoch_notes)
 
 
 def test_a_name_that_no_state_has_is_refused_with_the_nearest() -> None:
@@ -240,29 +244,29 @@ def test_an_infinite_log_loss_is_no_matter_of_time() -> None:
     for state, sure in zip(arms, (0.1, 0.0), strict=True):
         state.update([1] + [0, 1] * 500, [sure] + [0.2, 0.7] * 500)
     report = of_states(*arms, "cal", decision=("cal",), horizon=Horizon(mde=0.01)).report()
-    (found,) = report.findings
+    (outcome,) = report.findings
     why = "bts has an infinite estimate"
-    assert found.sentence == f"No always-valid interval of cal (bts - random): {why}."
+    assert outcome.sentence == f"No always-valid interval of cal (bts - random): {why}."
     assert report.recommendation.action == "check_setup"
     assert not any("Epochs left out" in note for note in report.notes)
 
 
 def test_the_best_threshold_has_no_always_valid_interval_and_its_sentence_says_why() -> None:
-    def found(view: str) -> Finding:
+    def outcome(view: str) -> Finding:
         watched = {"decision": (f"auc.{view}",), "horizon": Horizon(mde=0.1)}
         return finding(of_states(grouped_scores(0), grouped_scores(5_000), "auc", **watched))
 
-    best = found("best_f_beta(2)")
+    best = outcome("best_f_beta(2)")
     assert best.verdict == "not_started"
     assert best.sentence.startswith("No always-valid interval of auc.best_f_beta(2) (bts - random)")
     assert "the rows choose the threshold of this view" in best.sentence
     assert "If this is the only look" in best.sentence
-    assert found("confusion(0.5).f_beta(2)").verdict != "not_started"
+    assert outcome("confusion(0.5).f_beta(2)").verdict != "not_started"
     # Nor over several epochs.
     arms = {"random": {"auc": grouped_scores(0)}, "bts": {"auc": grouped_scores(5_000)}}
     of_epochs = plan(decision=("auc.best_f_beta(2)",), horizon=Horizon(mde=0.1))
-    both = finding(Experiment(of_epochs, {"1": arms, "2": arms}))
-    assert "the rows choose the threshold of this view" in both.sentence
+    pooled = finding(Experiment(of_epochs, {"1": arms, "2": arms}))
+    assert "the rows choose the threshold of this view" in pooled.sentence
 
 
 def grouped_scores(first: int) -> UserGroups:
@@ -281,49 +285,51 @@ def test_a_table_never_has_crossed_ends_or_none_beside_a_sentence_with_numbers()
     gated = finding(experiment, Anytime(0.01, 0.06, 5.0), Anytime(gated=True, reason="r"))
     assert (gated.anytime_lower, gated.anytime_upper, gated.reason) == (0.01, 0.06, "")
     assert "+0.0100 to +0.0600" in gated.sentence
-    for found in (apart, gated):
-        assert not found.anytime_lower > found.anytime_upper
+    for outcome in (apart, gated):
+        assert not outcome.anytime_lower > outcome.anytime_upper
 
 
 def test_a_rate_that_moves_by_a_factor_of_five_says_to_check_the_logging_first() -> None:
     wide = {"horizon": Horizon(units=20_000, baseline=0.05), **UP}
-    for control, treatment, said in (
+    for control, treatment, doubt in (
         (100, 500, "ctr rises by a factor of 5"),
         (500, 100, "ctr falls by a factor of 5"),
         (101, 500, ""),
         (1000, 1020, ""),
     ):
         report = two((control, 10_000), (treatment, 10_000), **wide).report()
-        (found,) = report.findings
-        assert found.check_logging == said
-        assert found.sentence.startswith(f"Check the logging first: {said}. bts is ") == bool(said)
-        assert ("heck the logging first" in report.recommendation.sentence) == bool(said)
+        (outcome,) = report.findings
+        assert outcome.check_logging == doubt
+        assert outcome.sentence.startswith(f"Check the logging first: {doubt}. bts is ") == bool(
+            doubt
+        )
+        assert ("heck the logging first" in report.recommendation.sentence) == bool(doubt)
         if treatment == 100:
             assert report.recommendation.action == "do_not_ship"
 
 
 def test_one_metric_decides_and_is_a_guardrail() -> None:
     for name in ("ctr.ratio", "ctr"):
-        both = {"guardrails": (Safeguard(name, 0.01),), "horizon": Horizon(mde=0.02), **UP}
-        report = two((3000, 20_000), (3600, 20_000), **both).report()
-        assert [(one.contrast.name, one.verdict) for one in report.findings] == [
+        settings = {"guardrails": (Safeguard(name, 0.01),), "horizon": Horizon(mde=0.02), **UP}
+        report = two((3000, 20_000), (3600, 20_000), **settings).report()
+        assert [(outcome.contrast.name, outcome.verdict) for outcome in report.findings] == [
             ("ctr.ratio/bts", "better"),
             ("ctr.ratio/bts (guardrail)", "kept"),
         ]
         assert report.recommendation.action == "ship"
-    report = two((3600, 20_000), (3000, 20_000), **both).report()
-    assert [one.verdict for one in report.findings] == ["worse", "broken"]
+    report = two((3600, 20_000), (3000, 20_000), **settings).report()
+    assert [outcome.verdict for outcome in report.findings] == ["worse", "broken"]
     assert "guardrail ctr is broken and ctr is worse" in report.recommendation.sentence
 
 
 def test_nothing_is_shipped_before_the_planned_days() -> None:
     better = two((3000, 20_000), (3600, 20_000), min_days=14, horizon=Horizon(mde=0.02), **UP)
-    for days, action, said in (
+    for days, action, ending in (
         (0.5, "wait", "Wait: ctr is better, but only 0 of the planned 14 days are over."),
         (None, "wait", "but it is unknown how many of the planned 14 days are over."),
         (14.0, "ship", "Ship: ctr is better."),
     ):
-        found = better.report(days=days).recommendation
-        assert found.action == action and found.sentence.endswith(said)
+        recommendation = better.report(days=days).recommendation
+        assert recommendation.action == action and recommendation.sentence.endswith(ending)
     worse = two((3600, 20_000), (3000, 20_000), min_days=14, horizon=Horizon(mde=0.02), **UP)
     assert worse.report(days=1.0).recommendation.action == "do_not_ship"

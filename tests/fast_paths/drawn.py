@@ -60,7 +60,7 @@ def _binary(scores: np.ndarray) -> Draw:
 
 def _with(draw: Draw, **more: Callable[[int, np.random.Generator], np.ndarray]) -> Draw:
     def drawn(n: int, rng: np.random.Generator) -> Columns:
-        return {**draw(n, rng), **{name: made(n, rng) for name, made in more.items()}}
+        return {**draw(n, rng), **{name: make(n, rng) for name, make in more.items()}}
 
     return drawn
 
@@ -177,8 +177,8 @@ def simple(metric: Accumulator, columns: Columns, step: int) -> Accumulator:
     """The state after these rows, `step` at a time, as lists, straight into the state."""
     state = metric.empty()
     for start in range(0, len(next(iter(columns.values()))), step):
-        some: dict[str, Any] = {k: v[start : start + step].tolist() for k, v in columns.items()}
-        state._feed(state.check(**some), None)
+        batch: dict[str, Any] = {k: v[start : start + step].tolist() for k, v in columns.items()}
+        state._feed(state.check(**batch), None)
     return state
 
 
@@ -188,7 +188,7 @@ def forms(column: np.ndarray, rng: np.random.Generator) -> list[object]:
     spread = np.repeat(column, 3, axis=0)
     frozen = column.copy()
     frozen.flags.writeable = False
-    found: list[object] = [
+    versions: list[object] = [
         column,
         spread[::3],
         column[::-1].copy()[::-1],
@@ -210,11 +210,11 @@ def forms(column: np.ndarray, rng: np.random.Generator) -> list[object]:
         np.float64,
     ):
         with np.errstate(all="ignore"):
-            other = column.astype(kind)
+            cast = column.astype(kind)
             if np.dtype(kind).kind == "u" and column.min(initial=0) < 0:
                 continue
-            if np.array_equal(other.astype(column.dtype), column) and (
+            if np.array_equal(cast.astype(column.dtype), column) and (
                 column.dtype.kind == "f" or kind not in (np.float16, np.float32) or n == 0
             ):
-                found.append(other)
-    return [found[i] for i in rng.permutation(len(found))]
+                versions.append(cast)
+    return [versions[i] for i in rng.permutation(len(versions))]

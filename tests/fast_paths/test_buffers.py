@@ -63,14 +63,14 @@ def test_columns_of_any_memory_and_type_count_alike(name: str) -> None:
     parts: list[Columns] = []
     for n in (1, 130, 64):
         columns = draw(n, rng)
-        made = {key: forms(column, rng) for key, column in columns.items()}
-        for i in range(max(map(len, made.values()))):
-            given = {key: some[i % len(some)] for key, some in made.items()}
-            if any(isinstance(one, list) for one in given.values()) and i % 2:
+        versions_by_key = {key: forms(column, rng) for key, column in columns.items()}
+        for i in range(max(map(len, versions_by_key.values()))):
+            batch = {key: versions[i % len(versions)] for key, versions in versions_by_key.items()}
+            if any(isinstance(column, list) for column in batch.values()) and i % 2:
                 state.compute()
-            state.update(**given)
-            state.update(**given)
-            state.update(**{key: apart(column) for key, column in given.items()})
+            state.update(**batch)
+            state.update(**batch)
+            state.update(**{key: apart(column) for key, column in batch.items()})
             parts += [columns] * 3
     joined = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     assert state.to_bytes() == simple(metric, joined, 50).to_bytes()
@@ -98,20 +98,25 @@ BAD_NUMBERS = [
 
 def hostile(column: np.ndarray, rng: np.random.Generator) -> list[object]:
     """Columns that a validator might take for good: one value or the shape or type is another."""
-    found: list[object] = []
+    bad_columns: list[object] = []
     for value in BAD_NUMBERS:
         for kind in (np.float64, np.float32):
             with np.errstate(all="ignore"):
-                some = column.astype(kind)
-                some.reshape(-1)[rng.integers(some.size)] = value
-            found.append(some)
+                bad_column = column.astype(kind)
+                bad_column.reshape(-1)[rng.integers(bad_column.size)] = value
+            bad_columns.append(bad_column)
     for integer in (2, -1, 255, 2**62):
-        some = np.zeros(column.shape, np.int64)
-        some.reshape(-1)[rng.integers(some.size)] = integer
-        found += [some, some.astype(np.uint8), some.astype(np.int8), some.astype(np.uint64)]
+        bad_column = np.zeros(column.shape, np.int64)
+        bad_column.reshape(-1)[rng.integers(bad_column.size)] = integer
+        bad_columns += [
+            bad_column,
+            bad_column.astype(np.uint8),
+            bad_column.astype(np.int8),
+            bad_column.astype(np.uint64),
+        ]
     return [
-        *found,
-        *[some.tolist() for some in found],
+        *bad_columns,
+        *[array.tolist() for array in bad_columns],
         column[:-1],
         np.concatenate([column, column[:1]]),
         column[:0],
@@ -138,7 +143,8 @@ def test_what_is_refused_is_refused_alike_while_rows_wait(name: str) -> None:
     wide = draw(6, rng)
     # The types of which two columns are validated in one go.
     narrow = {
-        key: some.astype({"i": "u1", "f": "f4"}[some.dtype.kind]) for key, some in wide.items()
+        key: values.astype({"i": "u1", "f": "f4"}[values.dtype.kind])
+        for key, values in wide.items()
     }
     for good in (wide,) if name.startswith("Grouped") else (wide, narrow):  # ids have 64 bits
         thrice = reduce(add, [simple(metric, good, 6)] * 3)
@@ -151,19 +157,19 @@ def test_what_is_refused_is_refused_alike_while_rows_wait(name: str) -> None:
 def refused_alike(
     metric: Accumulator, good: Columns, key: str, bad: object, thrice: Accumulator
 ) -> None:
-    given = {**good, key: bad}
+    batch = {**good, key: bad}
     direct, waits = metric.empty(), metric.empty()
     for _ in range(2):  # the fast path begins with the second batch
         waits.update(**good)
-    waits.update(**{name: apart(one) for name, one in good.items()})
+    waits.update(**{name: apart(column) for name, column in good.items()})
     assert waits._buffer.n or waits.to_bytes() == thrice.to_bytes()
-    expected = outcome(direct, given)
-    found = outcome(waits, given, waiting=True)
+    expected = outcome(direct, batch)
+    result = outcome(waits, batch, waiting=True)
     if isinstance(expected, str):
-        assert found == expected, f"{key}={bad!r}"
+        assert result == expected, f"{key}={bad!r}"
         assert waits.to_bytes() == thrice.to_bytes()
     else:
-        assert found == (thrice + direct).to_bytes(), f"{key}={bad!r}"
+        assert result == (thrice + direct).to_bytes(), f"{key}={bad!r}"
 
 
 def outcome(state: Accumulator, given: dict[str, Any], waiting: bool = False) -> bytes | str:

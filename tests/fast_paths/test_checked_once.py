@@ -65,13 +65,13 @@ def test_rows_checked_once_count_as_if_each_state_had_checked_its_own(case: Case
     def check(rows: list[Any], chosen: list[list[tuple[int, Any]]]) -> None:
         checked = case.empty.check(**case.columns(rows))
         assert checked.n == len(rows)
-        for each in chosen:
-            some = [(number % len(rows), key) for number, key in each]
-            keys = [key for _, key in some]
+        for picks in chosen:
+            selection = [(number % len(rows), key) for number, key in picks]
+            keys = [key for _, key in selection]
             state, expected = PerKey(case.empty), PerKey(case.empty)
-            if some:
-                expected.update(keys, **case.columns([rows[number] for number, _ in some]))  # type: ignore[arg-type]
-            positions = np.array([number for number, _ in some], np.intp)
+            if selection:
+                expected.update(keys, **case.columns([rows[number] for number, _ in selection]))  # type: ignore[arg-type]
+            positions = np.array([number for number, _ in selection], np.intp)
             state.update_checked(state.check_rows(keys, checked.take(positions)))
             assert state.to_bytes() == expected.to_bytes()
 
@@ -96,8 +96,8 @@ def test_hostile_rows_checked_once_count_under_hostile_keys(name: str) -> None:
             codes = rng.integers(0, len(pool), len(positions))
             keys = DictionaryColumn(codes, tuple(pool))
             state.update_checked(state.check_rows(keys, rows.take(positions)))
-            own = {column: values[positions] for column, values in columns.items()}
-            expected.update([pool[code] for code in codes.tolist()], **own)
+            batch = {column: values[positions] for column, values in columns.items()}
+            expected.update([pool[code] for code in codes.tolist()], **batch)
     for state, expected in states:
         assert state.to_bytes() == expected.to_bytes()
 
@@ -113,30 +113,30 @@ def test_rows_of_a_wider_panel_count_in_windows_of_some_of_its_metrics(n: int) -
     }
     rng = np.random.default_rng(n)
     users = DictionaryColumn(rng.integers(0, 50, n), tuple(f"user {i}" for i in range(50)))
-    given: dict[str, Any] = {"labels": rng.integers(0, 2, n), "scores": rng.random(n)}
+    plain_columns: dict[str, Any] = {"labels": rng.integers(0, 2, n), "scores": rng.random(n)}
     times = rng.integers(0, 5_000, n)
     for metrics in (sure, of_users):
         renamed = {name: read for name, read in inputs.items() if name in metrics}
-        columns = {**given, "groups": users} if metrics is of_users else given
+        columns = {**plain_columns, "groups": users} if metrics is of_users else plain_columns
         rows = Panel(metrics, inputs=renamed).check(**columns)
         for names in ([*metrics], ["auc", "ctr"], ["amount"]):
-            some = {name: read for name, read in renamed.items() if name in names}
-            panel = Panel({name: metrics[name] for name in names}, inputs=some)
+            panel_inputs = {name: read for name, read in renamed.items() if name in names}
+            panel = Panel({name: metrics[name] for name in names}, inputs=panel_inputs)
             state = Windows(PerKey(panel), 2, 1)
             taken = {name: column for name, column in columns.items() if name in panel.arguments()}
             for positions in (np.arange(n), np.flatnonzero(rng.random(n) < 0.3)):
                 arms = rng.choice(["a", "b"], len(positions)).tolist()
-                expected, again = state.empty(), state.empty()
-                own = {
+                expected, result = state.empty(), state.empty()
+                batch = {
                     name: DictionaryColumn(column.codes[positions], column.values)
                     if isinstance(column, DictionaryColumn)
                     else column[positions]
                     for name, column in taken.items()
                 }
-                expected.update(times[positions], keys=arms, **own)
-                under_keys = again.metric.check_rows(arms, rows.take(positions))  # type: ignore[attr-defined]
-                again.update_checked(again.check_rows(times[positions], under_keys))
-                assert again.to_bytes() == expected.to_bytes()
+                expected.update(times[positions], keys=arms, **batch)
+                under_keys = result.metric.check_rows(arms, rows.take(positions))  # type: ignore[attr-defined]
+                result.update_checked(result.check_rows(times[positions], under_keys))
+                assert result.to_bytes() == expected.to_bytes()
 
 
 def test_rows_count_once_under_each_of_several_columns_of_keys() -> None:

@@ -72,11 +72,11 @@ LISTS: list[Any] = [
 
 
 def _keys(metric: Accumulator, name: str, **others: Any) -> tuple[Accumulator, Any, list[Any]]:
-    def given(keys: Any) -> Given:
+    def make_columns(keys: Any) -> Given:
         n = len(keys) if hasattr(keys, "__len__") else 1
-        return {name: keys, **{other: [value] * n for other, value in others.items()}}
+        return {name: keys, **{column: [value] * n for column, value in others.items()}}
 
-    return metric, given, KEYS
+    return metric, make_columns, KEYS
 
 
 def _lists(metric: Accumulator, *names: str) -> tuple[Accumulator, Any, list[Any]]:
@@ -106,20 +106,22 @@ JOBS: dict[str, Job] = {
 
 @pytest.mark.parametrize("name", JOBS)
 def test_a_call_counts_or_fails_alike_whatever_waits(name: str) -> None:
-    metric, given, columns = JOBS[name]
-    accepted = [column for column in columns if isinstance(_direct(metric, given(column)), bytes)]
+    metric, make_columns, columns = JOBS[name]
+    accepted = [
+        column for column in columns if isinstance(_direct(metric, make_columns(column)), bytes)
+    ]
     assert len(accepted) > 1
     for column in columns:
         for first in (*accepted[:2], accepted[-1]):
             waits, counted = metric.empty(), metric.empty()
             for state in (waits, counted):
-                state.update(**given(first))
-            waits.update(**given(first))
-            counted._feed(counted.check(**given(first)), None)
-            for name in given(first):  # leaves no trace, whichever column is refused
-                assert isinstance(_outcome(waits, {**given(["new"]), name: object()}), str)
-            expected = _outcome(counted, given(column), direct=True)
-            assert _outcome(waits, given(column)) == expected, f"{first!r}, then {column!r}"
+                state.update(**make_columns(first))
+            waits.update(**make_columns(first))
+            counted._feed(counted.check(**make_columns(first)), None)
+            for name in make_columns(first):  # leaves no trace, whichever column is refused
+                assert isinstance(_outcome(waits, {**make_columns(["new"]), name: object()}), str)
+            expected = _outcome(counted, make_columns(column), direct=True)
+            assert _outcome(waits, make_columns(column)) == expected, f"{first!r}, then {column!r}"
             assert waits.to_bytes() == counted.to_bytes(), f"{first!r}, then {column!r}"
 
 

@@ -77,14 +77,14 @@ _DICTIONARIES: dict[str, tuple[Any, ...]] = {}
 def as_numpy_scalars(keys: Sequence[Any], codes: np.ndarray) -> object:
     """Texts and integers of numpy's types, each tuple as a list."""
 
-    def other(key: Any) -> Any:
+    def as_numpy(key: Any) -> Any:
         if isinstance(key, tuple):
-            return [*map(other, key)]
+            return [*map(as_numpy, key)]
         if isinstance(key, str):
             return np.str_(key)
         return np.int64(key) if isinstance(key, int) and abs(key) < 1 << 63 else key
 
-    return [other(keys[code]) for code in codes.tolist()]
+    return [as_numpy(keys[code]) for code in codes.tolist()]
 
 
 def as_array(keys: Sequence[Any], codes: np.ndarray) -> object:
@@ -121,13 +121,13 @@ def rank(key: Any) -> tuple[bytes, bytes]:
 def require_totals(state: PerKey, rows: Totals, sums: Totals, most: int) -> None:
     """The keys with the smallest hashes have what a dict of all keys has, and the overflow the
     rest."""
-    kept = sorted(rows, key=rank)[:most]
-    found = state.compute()
-    assert {key: (type(key), one.numerator, one.rows) for key, one in found.items()} == {
-        key: (type(key), sums[key], rows[key]) for key in kept
+    top_keys = sorted(rows, key=rank)[:most]
+    result = state.compute()
+    assert {key: (type(key), ratio.numerator, ratio.rows) for key, ratio in result.items()} == {
+        key: (type(key), sums[key], rows[key]) for key in top_keys
     }
-    others = rows.total() - sum(rows[key] for key in kept)
-    assert (found.overflow.rows if found.overflow else 0) == others
+    rest_rows = rows.total() - sum(rows[key] for key in top_keys)
+    assert (result.overflow.rows if result.overflow else 0) == rest_rows
 
 
 @pytest.mark.parametrize("most", [9, 2, 10_000])
@@ -140,8 +140,8 @@ def test_rows_are_counted_by_a_dict_of_their_keys(seed: int, most: int) -> None:
     empty = PerKey(Ratio(), max_keys=most)
     states = [(empty.empty(), Totals(), Totals()) for _ in range(3)]
     for step in range(25):
-        at = int(rng.integers(3))
-        state, rows, sums = states[at]
+        index = int(rng.integers(3))
+        state, rows, sums = states[index]
         pool = [key for key in pools[rng.integers(len(pools))] if rng.random() < 0.5] or [None]
         n = 9_000 if step in (7, 10, 14, 20) else int(rng.choice([1, 3, 60, 300]))
         codes, values = rng.integers(0, len(pool), n), rng.integers(0, 9, n)
@@ -152,12 +152,12 @@ def test_rows_are_counted_by_a_dict_of_their_keys(seed: int, most: int) -> None:
             state.update({"x": form(pool, codes), "y": ["z"] * n}, numerators=values)
         for code, value in zip(codes.tolist(), values.tolist(), strict=True):
             key = as_in_bytes(pool[code])
-            own = [key]
+            row_keys = [key]
             if step % 3 == 0:
-                named = ("x", *key) if isinstance(key, tuple) else ("x", key)
-                own = [("y", "z"), *([named] if key is not None else [])]
-            rows.update(own)
-            sums.update(dict.fromkeys(own, value))
+                column_key = ("x", *key) if isinstance(key, tuple) else ("x", key)
+                row_keys = [("y", "z"), *([column_key] if key is not None else [])]
+            rows.update(row_keys)
+            sums.update(dict.fromkeys(row_keys, value))
         match int(rng.integers(7)):
             case 0:
                 require_totals(state, rows, sums, most)
@@ -166,21 +166,21 @@ def test_rows_are_counted_by_a_dict_of_their_keys(seed: int, most: int) -> None:
             case 2:
                 state = state.copy()
             case 3:  # evicted keys may arrive again, in this or in the other state
-                other, more, of_more = states[at - 1]
-                state.merge(other)
-                rows, sums = rows + more, sums + of_more
+                neighbour, extra_rows, of_more = states[index - 1]
+                state.merge(neighbour)
+                rows, sums = rows + extra_rows, sums + of_more
             case 4:
                 total = empty.empty()
                 total.merge(state.split(3))
                 state = total
             case 5:
                 state = state.rekeyed(lambda key: key)
-        states[at] = state, rows, Totals({key: sums[key] for key in rows})
+        states[index] = state, rows, Totals({key: sums[key] for key in rows})
     for state, rows, sums in states:
         require_totals(state, rows, sums, most)
-        again = PerKey.from_bytes(state.to_bytes())
-        assert again.to_bytes() == state.to_bytes()
-        require_totals(again, rows, sums, most)
+        loaded = PerKey.from_bytes(state.to_bytes())
+        assert loaded.to_bytes() == state.to_bytes()
+        require_totals(loaded, rows, sums, most)
 
 
 def test_keys_of_windows_are_counted_by_a_dict_of_both() -> None:
@@ -188,17 +188,17 @@ def test_keys_of_windows_are_counted_by_a_dict_of_both() -> None:
     rng = np.random.default_rng(6)
     state, expected = Windows(PerKey(Ratio()), 1), Totals()
     for n in (*(1, 2, 3, 4, 5) * 3, 60, 9_000):
-        some = rng.permutation(5 if n < 10 else len(KEYS))  # few, so that most are known
-        pool = [KEYS[i] for i in some[: min(n, 40)]]
+        order = rng.permutation(5 if n < 10 else len(KEYS))  # few, so that most are known
+        pool = [KEYS[i] for i in order[: min(n, 40)]]
         codes, seconds = rng.integers(0, len(pool), n), rng.integers(0, 3, n)
         state.update(seconds * 1_000, keys=as_codes(pool, codes), numerators=np.ones(n))
         for code, second in zip(codes.tolist(), seconds.tolist(), strict=True):
             expected[f"{second}", as_in_bytes(pool[code])] += 1
-        found = state.compute()
+        windows = state.compute()
         assert expected == {
-            (f"{start // 1_000}", key): one.rows
-            for (start, _), result in found.items()
-            for key, one in result.items()
+            (f"{start // 1_000}", key): ratio.rows
+            for (start, _), result in windows.items()
+            for key, ratio in result.items()
         }
 
 
@@ -215,7 +215,7 @@ def test_what_equals_a_key_is_counted_as_the_key_that_it_is(
         for n in (len(keys), 9_000):
             codes = np.maximum(np.arange(n) - n + len(keys), 0)
             state.update(form(keys, codes), numerators=np.ones(n))
-            plain = [key if each is like else each for each in keys]
+            plain = [key if value is like else value for value in keys]
             expected.update([plain[code] for code in codes.tolist()], numerators=np.ones(n))
     assert state.to_bytes() == expected.to_bytes()
 
@@ -265,25 +265,25 @@ def test_batches_that_share_a_large_dictionary_are_counted_by_a_dict_of_their_ke
         if step % 6 == 4:
             state.keys()
         if step % 8 == 6:
-            other = state.copy()
-            state.merge(other)
+            duplicate = state.copy()
+            state.merge(duplicate)
             rows += rows
     require_totals(state, rows, rows, most)
 
 
 def test_keys_that_were_looked_up_before_some_were_evicted_are_looked_up_again() -> None:
-    names, others = [f"{i % 7}" for i in range(20_000)], [f"other {i}" for i in range(40)]
+    names, extra_names = [f"{i % 7}" for i in range(20_000)], [f"other {i}" for i in range(40)]
     ones = np.ones(20_000)
     state, expected = PerKey(Ratio(), max_keys=7), PerKey(Ratio(), max_keys=7)
     state.update(names, numerators=ones)
     checked = state.check(names, numerators=ones)
-    state.update(others, numerators=ones[:40])
+    state.update(extra_names, numerators=ones[:40])
     assert not {*names} <= {*state.keys()}
     state._update(checked)
-    every = [*names, *others, *names]
+    every = [*names, *extra_names, *names]
     for i in range(0, len(every), 1_000):
-        some = every[i : i + 1_000]
-        expected.update(some, numerators=ones[: len(some)])
+        batch = every[i : i + 1_000]
+        expected.update(batch, numerators=ones[: len(batch)])
     assert state.to_bytes() == expected.to_bytes()
 
 
@@ -318,8 +318,8 @@ def test_several_keys_of_a_row_count_as_one_after_another(name: str) -> None:
         together, apart = PerKey(metric), PerKey(metric)
         together.update({c: as_codes(pool, codes[c]) for c, pool in pools.items()}, **columns)
         for column, pool in pools.items():
-            keys, some = with_a_key(column, pool, codes[column])
-            apart.update(keys, **{name: values[some] for name, values in columns.items()})
+            keys, mask = with_a_key(column, pool, codes[column])
+            apart.update(keys, **{name: values[mask] for name, values in columns.items()})
         assert together.to_bytes() == apart.to_bytes(), n
 
 
@@ -344,17 +344,17 @@ def test_scores_of_users_with_several_keys_count_as_one_after_another(name: str)
         codes = {column: rng.integers(0, len(pool), n) for column, pool in pools.items()}
         together.update({c: as_codes(pool, codes[c]) for c, pool in pools.items()}, **rows)
         for column, pool in pools.items():
-            keys, some = with_a_key(column, pool, codes[column])
-            apart.update(keys, **{each: values[some] for each, values in rows.items()})
+            keys, mask = with_a_key(column, pool, codes[column])
+            apart.update(keys, **{field: values[mask] for field, values in rows.items()})
     assert together.to_bytes() == apart.to_bytes()
 
 
 def with_a_key(name: str, pool: list[Any], codes: np.ndarray) -> tuple[list[Any], np.ndarray]:
     """The keys of the rows that count under this name, and these rows."""
-    given = [pool[code] for code in codes.tolist()]
-    some = np.array([key is not None for key in given])
-    named = [(name, *key) if isinstance(key, tuple) else (name, key) for key in given]
-    return [key for key, there in zip(named, some.tolist(), strict=True) if there], some
+    row_keys = [pool[code] for code in codes.tolist()]
+    mask = np.array([key is not None for key in row_keys])
+    column_keys = [(name, *key) if isinstance(key, tuple) else (name, key) for key in row_keys]
+    return [key for key, present in zip(column_keys, mask.tolist(), strict=True) if present], mask
 
 
 @pytest.mark.parametrize("buckets", [2, 64])
@@ -370,13 +370,13 @@ def test_several_keys_of_users_in_windows_count_as_one_after_another(buckets: in
         rows = {"labels": rng.integers(0, 2, n), "scores": rng.random(n), "groups": users}
         together.update(times, keys=arms, **rows)
         for i in range(0, n, 700):
-            at = slice(i, i + 700)
-            some = {name: column[at] for name, column in rows.items()}
-            buffered.update(times[at], keys={k: v[at] for k, v in arms.items()}, **some)
+            span = slice(i, i + 700)
+            batch = {name: column[span] for name, column in rows.items()}
+            buffered.update(times[span], keys={k: v[span] for k, v in arms.items()}, **batch)
         for name, arm in arms.items():
-            here = np.array([one is not None for one in arm])
-            keys = [(name, one) for one in arm if one is not None]
-            apart.update(times[here], keys=keys, **{k: v[here] for k, v in rows.items()})
+            mask = np.array([key is not None for key in arm])
+            keys = [(name, key) for key in arm if key is not None]
+            apart.update(times[mask], keys=keys, **{k: v[mask] for k, v in rows.items()})
     assert together.to_bytes() == apart.to_bytes() == buffered.to_bytes()
 
 
@@ -388,9 +388,9 @@ def test_experiments_are_independent_of_the_rows_that_are_in_none_of_them() -> N
         numbers = np.concatenate([scores, [odd]])
         state, expected = PerKey(Ratio()), PerKey(Ratio())
         arms = np.append(rng.integers(0, 2, 20_000), 2)
-        one = DictionaryColumn(arms, ("a", "b", None))
-        other = DictionaryColumn(arms % 2, ("a", "b"))
-        state.update({"one": one, "other": other}, numerators=numbers)
+        partial = DictionaryColumn(arms, ("a", "b", None))
+        full = DictionaryColumn(arms % 2, ("a", "b"))
+        state.update({"one": partial, "other": full}, numerators=numbers)
         expected.update([("one", "ab"[arm]) for arm in arms[:-1]], numerators=scores)
         expected.update([("other", "ab"[arm % 2]) for arm in arms], numerators=numbers)
         assert state.to_bytes() == expected.to_bytes(), odd
@@ -403,10 +403,10 @@ def test_the_keys_past_the_limit_hold_the_sums_of_many_columns_of_keys() -> None
     numbers = 1 - np.random.default_rng(3).random(1 << 15) / 16
     for columns, n in ((6, 1 << 15), (1_100, 3)):
         together, apart = PerKey(Ratio(), max_keys=1), PerKey(Ratio(), max_keys=1)
-        one = DictionaryColumn(np.zeros(n, np.intp), ("a",))
+        column = DictionaryColumn(np.zeros(n, np.intp), ("a",))
         every = tuple((f"{i}", "a") for i in range(columns))
         for _ in range(2):  # by the second batch, it is known that nearly all keys are past it
-            together.update({name: one for name, _ in every}, numerators=numbers[:n])
+            together.update({name: column for name, _ in every}, numerators=numbers[:n])
             codes = np.arange(columns).repeat(n)
             apart.update(DictionaryColumn(codes, every), numerators=np.tile(numbers[:n], columns))
             assert together.to_bytes() == apart.to_bytes()
@@ -415,7 +415,9 @@ def test_the_keys_past_the_limit_hold_the_sums_of_many_columns_of_keys() -> None
 def test_a_row_that_has_one_key_twice_counts_twice() -> None:
     by_key: Accumulator = PerKey(Ratio(), max_keys=1)
     by_key.update({"x": ["a", "b"], "y": ["a", "a"]}, numerators=[1, 1])
-    assert sum(one.rows for one in by_key.compute().values()) + by_key.compute().overflow.rows == 4
+    assert (
+        sum(ratio.rows for ratio in by_key.compute().values()) + by_key.compute().overflow.rows == 4
+    )
 
 
 @pytest.mark.parametrize("cells", [1 << 34, 100])
@@ -425,16 +427,16 @@ def test_sparse_cells_hold_what_a_dict_of_cells_holds(cells: int, most: int) -> 
     column, expected = CountsColumn((cells,), 50), dict[tuple[int, int], int]()
     for n in (1, 30_000, 0, 300_000, 5, 20_000):
         slots = rng.integers(0, 50, n)
-        at = rng.choice([0, 1, cells - 1, *rng.integers(0, cells, 300)], n)
+        indexes = rng.choice([0, 1, cells - 1, *rng.integers(0, cells, 300)], n)
         weights = None if n % 7 else rng.integers(0, most, n)
-        column.add(at, slots, weights)
+        column.add(indexes, slots, weights)
         ones = [1] * n if weights is None else weights.tolist()
-        for slot, cell, one in zip(slots.tolist(), at.tolist(), ones, strict=True):
-            expected[slot, cell] = expected.get((slot, cell), 0) + one
+        for slot, cell, weight in zip(slots.tolist(), indexes.tolist(), ones, strict=True):
+            expected[slot, cell] = expected.get((slot, cell), 0) + weight
         if n == 5:
             column._settle()
-    found = {}
+    counts = {}
     for slot in range(50):
         for cell, count in zip(*map(np.ndarray.tolist, column.occupied(slot)), strict=True):
-            found[slot, cell] = count
-    assert found == {at: count for at, count in expected.items() if count}
+            counts[slot, cell] = count
+    assert counts == {key: count for key, count in expected.items() if count}

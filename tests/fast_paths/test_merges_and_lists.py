@@ -68,12 +68,12 @@ def test_merges_into_one_state_or_a_loaded_one_are_those_of_plain_sums(name: str
         random, rng = Random(seed), np.random.default_rng(seed)
         sizes = [random.choice((1, 3, 200, 3_000)) for _ in range(6)]
         drawn = [draw(size, rng) for size in sizes]
-        joined = {key: np.concatenate([one[key] for one in drawn]) for key in drawn[0]}
+        joined = {key: np.concatenate([batch[key] for batch in drawn]) for key in drawn[0]}
         expected = simple(metric, joined, 500).to_bytes()
         states = []
-        for one in drawn:
+        for columns in drawn:
             state = metric.empty()
-            state.update(**one)
+            state.update(**columns)
             states.append(load(state.to_bytes()) if random.random() < 0.5 else state)
         into = states.pop(random.randrange(len(states)))
         random.shuffle(states)
@@ -91,7 +91,7 @@ def test_a_panel_counts_what_each_metric_counts_alone(seed: int) -> None:
     parts = {name.replace(" ", "_"): METRICS[name][0] for name in names}
     parts |= {"gauc": GroupedAUC(), "regression": METRICS["Regression"][0]}
     panel = Panel(parts)
-    alone = {name: metric.empty() for name, metric in parts.items()}
+    states = {name: metric.empty() for name, metric in parts.items()}
     for n in (1, 5, 127, 128, 129, 8_193, 3, 16_385, 1):
         rows = {
             "labels": rng.integers(0, 2, n).astype(rng.choice(["i8", "u1", "?", "f4", ">i4"])),
@@ -101,14 +101,14 @@ def test_a_panel_counts_what_each_metric_counts_alone(seed: int) -> None:
         if rng.random() < 0.3:
             rows = {name: np.repeat(column, 2)[::2] for name, column in rows.items()}
         panel.update(**rows)
-        for name, state in alone.items():
+        for name, state in states.items():
             takes = {key: rows[key].tolist() for key in state.arguments() if key in rows}
             for start in range(0, n, 3_000):
-                some = {key: column[start : start + 3_000] for key, column in takes.items()}
+                batch = {key: column[start : start + 3_000] for key, column in takes.items()}
                 if rows["scores"].dtype.itemsize == 4 and name == "gauc":
-                    some["scores"] = rows["scores"][start : start + 3_000].astype("f4")
-                state._feed(state.check(**some), None)
-    for name, state in alone.items():
+                    batch["scores"] = rows["scores"][start : start + 3_000].astype("f4")
+                state._feed(state.check(**batch), None)
+    for name, state in states.items():
         assert panel.state(name).to_bytes() == state.to_bytes(), name
 
 
@@ -117,7 +117,7 @@ def test_a_panel_counts_what_each_metric_counts_alone(seed: int) -> None:
 def test_ids_that_are_texts_are_those_of_a_row_alone(ids: str, form: str) -> None:
     rng = np.random.default_rng(11)
     names = ["", "é", "\ud800", "a\0b", "a", "a" * 128, "a" * 129, "0", *map(str, range(60))]
-    whole, alone = GroupedAUC(ids=ids), GroupedAUC(ids=ids)
+    whole, by_row = GroupedAUC(ids=ids), GroupedAUC(ids=ids)
     for n in (1, 3, 70, 120):
         used = rng.integers(0, len(names), n)
         values = (
@@ -130,10 +130,10 @@ def test_ids_that_are_texts_are_those_of_a_row_alone(ids: str, form: str) -> Non
             whole.update(labels, scores, groups=hash_ids([names[i] for i in used]))
         for _ in range(1 + (ids == "hashed")):
             for i in range(n):
-                row = alone.check([labels[i]], [scores[i]], groups=[names[used[i]]])
-                alone._feed(row, None)
+                row = by_row.check([labels[i]], [scores[i]], groups=[names[used[i]]])
+                by_row._feed(row, None)
         whole.compute()  # so that none wait for others, with which there would be more rows
-    assert whole.to_bytes() == alone.to_bytes()
+    assert whole.to_bytes() == by_row.to_bytes()
 
 
 LISTS: list[tuple[Accumulator, str]] = [
@@ -157,7 +157,7 @@ def test_lists_together_are_lists_one_by_one(metric: Accumulator, kind: str) -> 
     sizes = [0, 1, 2, 63, 64, 65, 127, 128, 129, 3, 0, 1, 700, *rng.integers(0, 40, 100).tolist()]
     if kind == "items":
         lists = [rng.permutation(40)[: min(size, 40)].tolist() for size in sizes]
-        rows = [{"lists": [one]} for one in lists]
+        rows = [{"lists": [items]} for items in lists]
         together: dict[str, Any] = {"lists": lists}
     else:
         grades = [rng.integers(0, 3, size) for size in sizes]
@@ -165,26 +165,30 @@ def test_lists_together_are_lists_one_by_one(metric: Accumulator, kind: str) -> 
         columns = {"labels": grades, "scores": scores}
         if kind == "ranked":
             del columns["scores"]
-        rows = [flat({name: [one[i]] for name, one in columns.items()}) for i in range(len(sizes))]
+        rows = [
+            flat({name: [values[i]] for name, values in columns.items()}) for i in range(len(sizes))
+        ]
         together = flat(columns)
-    whole, alone, small = metric.empty(), metric.empty(), metric.empty()
+    whole, direct, small = metric.empty(), metric.empty(), metric.empty()
     whole.update(**together)
     for row in rows:
-        alone._feed(alone.check(**row), None)
+        direct._feed(direct.check(**row), None)
         small.update(**row)
-    assert whole.to_bytes() == alone.to_bytes() == small.to_bytes()
+    assert whole.to_bytes() == direct.to_bytes() == small.to_bytes()
     many = metric.empty()
-    again = flat({name: one * 40 for name, one in columns.items()}) if kind != "items" else {}
-    many.update(**again or {"lists": lists * 40})
-    assert many.to_bytes() == reduce(add, [alone] * 40).to_bytes()
+    copies = (
+        flat({name: values * 40 for name, values in columns.items()}) if kind != "items" else {}
+    )
+    many.update(**copies or {"lists": lists * 40})
+    assert many.to_bytes() == reduce(add, [direct] * 40).to_bytes()
 
 
 @pytest.mark.parametrize("metric", [CatalogMetrics(40, 3), ItemExposure(40, 3)], ids=str)
 def test_many_lists_of_one_length_are_lists_one_by_one(metric: Accumulator) -> None:
     lists = np.argsort(np.random.default_rng(13).random((30, 40)), axis=1)[:, :3]
     by_hand, whole, by_key = metric.empty(), metric.empty(), PerKey(metric)
-    for one in lists.tolist() * 200:
-        by_hand.update([one])
+    for items in lists.tolist() * 200:
+        by_hand.update([items])
     whole.update(np.tile(lists, (200, 1)))
     by_key.update(["a", "b"] * 3_000, lists=np.repeat(np.tile(lists, (100, 1)), 2, axis=0))
     assert whole.to_bytes() == by_hand.to_bytes()
@@ -194,7 +198,7 @@ def test_many_lists_of_one_length_are_lists_one_by_one(metric: Accumulator) -> N
 
 def flat(columns: dict[str, list[np.ndarray]]) -> dict[str, Any]:
     """Lists end to end, and where each begins."""
-    sizes = [len(one) for one in next(iter(columns.values()))]
+    sizes = [len(array) for array in next(iter(columns.values()))]
     joined = {name: np.concatenate(lists) for name, lists in columns.items()}
     return {**joined, "offsets": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)}
 
@@ -240,11 +244,15 @@ def test_records_and_units_that_wait_are_those_that_came_together(
     monkeypatch.setattr(record_set, "_FEW", 16)
     monkeypatch.setattr(record_set, "_BATCHES", 4)
     parts = empty.empty()
-    for at in np.array_split(rng.permutation(np.concatenate([np.arange(n), np.arange(50)])), 70):
-        parts.update(kinds[at].tolist(), **{name: column[at] for name, column in rows.items()})
-        units[0].update(ids[at])
-    for one in set(ids.tolist()):
-        units[1]._feed(units[1].check([one]), None)
+    for positions in np.array_split(
+        rng.permutation(np.concatenate([np.arange(n), np.arange(50)])), 70
+    ):
+        parts.update(
+            kinds[positions].tolist(), **{name: column[positions] for name, column in rows.items()}
+        )
+        units[0].update(ids[positions])
+    for unit in set(ids.tolist()):
+        units[1]._feed(units[1].check([unit]), None)
     assert parts.to_bytes() == whole.to_bytes()
     assert units[0].to_bytes() == units[1].to_bytes()
 
@@ -256,14 +264,14 @@ def test_records_and_units_that_wait_are_those_that_came_together(
 def test_groups_of_users_at_once_are_those_of_a_row_alone(name: str) -> None:
     metric, draw = METRICS[name]
     rng = np.random.default_rng(15)
-    state, alone = UserGroups(metric, buckets=8), UserGroups(metric, buckets=8)
+    state, by_row = UserGroups(metric, buckets=8), UserGroups(metric, buckets=8)
     columns = {**draw(300, rng), next(iter(state.arguments())): rng.choice(EVERY, 300)}
     for start, end in ((0, 1), (1, 130), (130, 300)):
         state.update(**{key: column[start:end] for key, column in columns.items()})
     for i in range(300):
-        row = alone.check(**{key: column[i : i + 1].tolist() for key, column in columns.items()})
-        alone._feed(row, None)
-    assert state.to_bytes() == alone.to_bytes()
+        row = by_row.check(**{key: column[i : i + 1].tolist() for key, column in columns.items()})
+        by_row._feed(row, None)
+    assert state.to_bytes() == by_row.to_bytes()
 
 
 def test_lists_of_ids_of_every_kind_are_those_of_their_texts() -> None:
@@ -272,6 +280,6 @@ def test_lists_of_ids_of_every_kind_are_those_of_their_texts() -> None:
     labels, scores = rng.integers(0, 3, 900), rng.choice(UNIT, 900)
     integer, exact = GroupedScores(("NDCG@3", "AP")), GroupedScores(("NDCG@3", "AP"), ids="exact")
     integer.update(labels, scores, groups=lists, items=items)
-    exact.update(labels, scores, groups=[str(one) for one in lists.tolist()], items=items)
+    exact.update(labels, scores, groups=[str(list_id) for list_id in lists.tolist()], items=items)
     text = exact_text(exact.compute()).replace("ids='exact'", "ids='integer'")
     assert exact_text(integer.compute()) == text

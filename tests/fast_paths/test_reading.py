@@ -87,16 +87,16 @@ def test_many_states_read_together_equal_each_read_alone(name: str) -> None:
     keys = np.minimum(rng.pareto(0.5, _ROWS), 40).astype(np.int64)
     read = PerKey(metric, max_keys=25)
     read.update(keys, **columns)
-    found = read.compute()
-    alone = {key: simple(metric, mine, 50) for key, mine in groups_of(keys, columns)}
-    kept = [key for key in alone if key in found]
-    assert len(kept) == len(found) == 25
-    for key in kept:
-        assert shown(found[key]) == shown(alone[key].compute()), key
-    assert read.digests() == {key: alone[key].digest() for key in kept}
-    rest = np.isin(keys, kept, invert=True)
-    others = simple(metric, {column: c[rest] for column, c in columns.items()}, 50)
-    assert shown(found.overflow) == shown(others.compute())
+    results = read.compute()
+    states = {key: simple(metric, rows, 50) for key, rows in groups_of(keys, columns)}
+    read_keys = [key for key in states if key in results]
+    assert len(read_keys) == len(results) == 25
+    for key in read_keys:
+        assert shown(results[key]) == shown(states[key].compute()), key
+    assert read.digests() == {key: states[key].digest() for key in read_keys}
+    rest = np.isin(keys, read_keys, invert=True)
+    overflow = simple(metric, {column: c[rest] for column, c in columns.items()}, 50)
+    assert shown(results.overflow) == shown(overflow.compute())
 
 
 @pytest.mark.parametrize("name", list(COUNTS))
@@ -128,8 +128,8 @@ def test_a_result_is_copied_and_pickled_before_and_after_its_fields_are_read(nam
             assert shown(result) == expected
         data = pickle.dumps(result)
         assert len(data) < 10_000 and {*dir(result)} >= {*vars(type(result)).get("_deferred", ())}
-        for other in (pickle.loads(data), copy(result), replace(result)):
-            assert shown(other) == expected and other == result
+        for duplicate in (pickle.loads(data), copy(result), replace(result)):
+            assert shown(duplicate) == expected and duplicate == result
 
 
 def test_windows_of_keys_of_a_panel_in_groups_of_users_equal_each_state_alone() -> None:
@@ -144,16 +144,16 @@ def test_windows_of_keys_of_a_panel_in_groups_of_users_equal_each_state_alone() 
     )
     read = Windows(PerKey(UserGroups(panel, buckets=4)), size_s=2, slide_s=1)
     read.update(times, keys=keys, groups=users, **columns)
-    found = read.compute()
-    before = [(*span, exact_text(one)) for span, one in found.items()]
-    assert len(found) == 6
-    for (start, end), by_key in [*found.items(), ((-10_000, 10_000), found.total)]:
+    windows = read.compute()
+    before = [(*span, exact_text(results)) for span, results in windows.items()]
+    assert len(windows) == 6
+    for (start, end), by_key in [*windows.items(), ((-10_000, 10_000), windows.total)]:
         assert len(by_key) == 3
         for key, result in by_key.items():
-            here = (start <= times) & (times < end) & (keys == key)
-            alone = UserGroups(panel, buckets=4)
-            alone.update(users[here], **{name: c[here] for name, c in columns.items()})
-            of = shown if end == 10_000 and key == 1 else exact_text
-            assert of(result) == of(alone.compute())
+            mask = (start <= times) & (times < end) & (keys == key)
+            state = UserGroups(panel, buckets=4)
+            state.update(users[mask], **{name: c[mask] for name, c in columns.items()})
+            render = shown if end == 10_000 and key == 1 else exact_text
+            assert render(result) == render(state.compute())
     read.update(times, keys=keys, groups=users, **columns)
-    assert [(*span, exact_text(one)) for span, one in found.items()] == before
+    assert [(*span, exact_text(results)) for span, results in windows.items()] == before

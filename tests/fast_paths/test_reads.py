@@ -52,15 +52,19 @@ def area(labels: np.ndarray, scores: np.ndarray) -> Fraction | None:
 
 def expected(rows: Columns, *, grouped: bool) -> float:
     whole = [np.ones(len(rows["labels"]), bool)]
-    of = [rows["groups"] == g for g in np.unique(rows["groups"])] if grouped else whole
-    found = [(area(rows["labels"][at], rows["scores"][at]), int(at.sum())) for at in of]
-    kept = [(value, size) for value, size in found if value is not None]
-    rows_kept = sum(size for _, size in kept)
-    return float(sum(v * size for v, size in kept) / rows_kept) if kept else float("nan")
+    masks = [rows["groups"] == g for g in np.unique(rows["groups"])] if grouped else whole
+    areas = [(area(rows["labels"][mask], rows["scores"][mask]), int(mask.sum())) for mask in masks]
+    defined_areas = [(value, size) for value, size in areas if value is not None]
+    rows_kept = sum(size for _, size in defined_areas)
+    return (
+        float(sum(v * size for v, size in defined_areas) / rows_kept)
+        if defined_areas
+        else float("nan")
+    )
 
 
-def joined(one: Columns, other: Columns) -> Columns:
-    return {name: np.concatenate([one[name], other[name]]) for name in one}
+def joined(columns: Columns, other: Columns) -> Columns:
+    return {name: np.concatenate([columns[name], other[name]]) for name in columns}
 
 
 @pytest.fixture
@@ -72,14 +76,14 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         *((pairs_between, "_PIECE", 16), (group_sums, "_SHARE", 1), (counted_ranks, "_CHUNK", 64)),
     ):
         monkeypatch.setattr(module, name, size)
-    found, grown = [0], Summed.grown
+    counts, grown = [0], Summed.grown
 
     def spy(self: Summed, *given: Any) -> Summed:
-        found[0] += 1
+        counts[0] += 1
         return grown(self, *given)
 
     monkeypatch.setattr(Summed, "grown", spy)
-    return found
+    return counts
 
 
 def read(metric: Any, *, grouped: bool) -> float:
@@ -104,39 +108,43 @@ def test_reads_while_a_state_grows_are_those_of_all_its_rows(
 ) -> None:
     rng = np.random.default_rng([len(scores), grouped, len(more)])
     for doubled, weighted in ((False, False), (True, False), (False, True)):
-        made: Any = GroupedAUC if grouped else ExactAUC
-        metric: Any = made()
-        simple, rows = made(), drawn(0, scores, rng)
+        make: Any = GroupedAUC if grouped else ExactAUC
+        metric: Any = make()
+        simple, rows = make(), drawn(0, scores, rng)
         for step in range(30):
             kind = more if more and step > 15 else scores
             new = drawn(int(rng.choice([0, 1, 3, 20, 120])), kind, rng)
-            given = new if grouped else {k: new[k] for k in ("labels", "scores")}
+            batch = new if grouped else {k: new[k] for k in ("labels", "scores")}
             action = rng.integers(10)
             if action < 6:
                 if weighted and step > 12 and action < 2:
                     times = rng.integers(0, 4, len(new["labels"]))
-                    given = {**given, "weights": times}
+                    batch = {**batch, "weights": times}
                     new = {name: np.repeat(column, times) for name, column in new.items()}
-                metric.update(**given)
-                simple.update(**given)
+                metric.update(**batch)
+                simple.update(**batch)
             elif action < 8:
-                simple.update(**given)
-                part = made()
-                part.update(**given)
+                simple.update(**batch)
+                part = make()
+                part.update(**batch)
                 metric.merge(part)
                 assert read(part, grouped=grouped) == pytest.approx(
                     expected(new, grouped=grouped), rel=0, abs=0, nan_ok=True
                 )
             elif action == 8:
                 new = {name: column[:0] for name, column in new.items()}
-                other = [metric.copy(), pickle.loads(pickle.dumps(metric)), load(metric.to_bytes())]
-                metric = other[rng.integers(3)]
+                duplicates = [
+                    metric.copy(),
+                    pickle.loads(pickle.dumps(metric)),
+                    load(metric.to_bytes()),
+                ]
+                metric = duplicates[rng.integers(3)]
             elif doubled:
                 new, doubled = rows, False
                 metric += metric.copy() if rng.random() < 0.5 else metric
                 simple += simple
             else:
-                wrong = {**given, "scores": np.append(given["scores"][1:], np.nan)}
+                wrong = {**batch, "scores": np.append(batch["scores"][1:], np.nan)}
                 with pytest.raises(InputError, match=r"NaN|of equal length"):
                     metric.update(**wrong)
                 new = {name: column[:0] for name, column in new.items()}
@@ -145,14 +153,14 @@ def test_reads_while_a_state_grows_are_those_of_all_its_rows(
                 data = metric.to_bytes() if rng.random() < 0.3 else None
                 bystander = metric.copy()
                 value = read(metric, grouped=grouped)
-                wanted = expected(rows, grouped=grouped)
+                truth = expected(rows, grouped=grouped)
                 assert metric.compute().positives == rows["labels"].sum()
                 if grouped:
-                    found, again = metric.compute(), load(metric.to_bytes()).compute()
-                    assert found.interval() == again.interval()
-                    assert found._area == again._area and found.groups_kept == again.groups_kept
-                    assert (found.groups, found.rows_kept) == (again.groups, again.rows_kept)
-                assert value == wanted or (np.isnan(value) and np.isnan(wanted))
+                    result, loaded = metric.compute(), load(metric.to_bytes()).compute()
+                    assert result.interval() == loaded.interval()
+                    assert result._area == loaded._area and result.groups_kept == loaded.groups_kept
+                    assert (result.groups, result.rows_kept) == (loaded.groups, loaded.rows_kept)
+                assert value == truth or (np.isnan(value) and np.isnan(truth))
                 assert np.array_equal(read(bystander, grouped=grouped), value, equal_nan=True)
                 assert data is None or metric.to_bytes() == data
         assert metric.to_bytes() == simple.to_bytes()
@@ -169,11 +177,11 @@ def test_a_read_of_a_result_is_that_of_its_time(small: list[int]) -> None:
     metric.update([0, 1, 1], [0.25, 0.5, 0.75])
     before = metric.compute()
     assert small == [1]
-    other = load(metric.to_bytes())
+    loaded = load(metric.to_bytes())
     metric.update([0] * 50, np.linspace(0, 1, 50))
     metric.compute()
-    assert before.ap == other.compute().ap
-    assert before.scores.tolist() == other.compute().scores.tolist()
+    assert before.ap == loaded.compute().ap
+    assert before.scores.tolist() == loaded.compute().scores.tolist()
 
 
 def test_a_state_that_was_read_and_is_merged_with_itself_has_its_rows_twice() -> None:

@@ -49,10 +49,10 @@ def test_many_keys_and_windows_at_once_are_each_by_itself(name: str) -> None:
         windows.update(keys * 1_000, **columns)
         panes = windows.panes()
         for key in np.unique(keys).tolist():
-            mine = {name: column[keys == key] for name, column in columns.items()}
-            alone = simple(metric, mine, 500).to_bytes()
-            assert by_key.state(key).to_bytes() == alone, n
-            assert panes[key * 1_000].to_bytes() == alone, n
+            rows = {name: column[keys == key] for name, column in columns.items()}
+            expected = simple(metric, rows, 500).to_bytes()
+            assert by_key.state(key).to_bytes() == expected, n
+            assert panes[key * 1_000].to_bytes() == expected, n
 
 
 GRIDS = [
@@ -76,14 +76,14 @@ def test_scores_at_the_edges_of_buckets_have_the_bucket_of_one_alone(
     if metric.range == "real":
         scores = np.concatenate([scores, -scores, np.array([2.0**24, -(2.0**25), 1e30], kind)])
     rng = np.random.default_rng(6)
-    alone = np.array([grid.buckets(scores[i : i + 1])[0] for i in range(len(scores))])
+    buckets = np.array([grid.buckets(scores[i : i + 1])[0] for i in range(len(scores))])
     for n in (1, 63, 64, 65, 8_191, 8_192, 8_193, 40_000):
-        at = rng.integers(0, len(scores), n)
-        assert np.array_equal(grid.buckets(scores[at]), alone[at])
-        spread = np.repeat(scores[at], 2)
-        assert np.array_equal(grid.buckets(spread[::2]), alone[at])
+        indexes = rng.integers(0, len(scores), n)
+        assert np.array_equal(grid.buckets(scores[indexes]), buckets[indexes])
+        spread = np.repeat(scores[indexes], 2)
+        assert np.array_equal(grid.buckets(spread[::2]), buckets[indexes])
     order = np.argsort(scores, kind="stable")
-    assert (np.diff(alone[order]) >= 0).all()
+    assert (np.diff(buckets[order]) >= 0).all()
 
 
 POOLS = {
@@ -104,11 +104,11 @@ def test_exact_sums_by_every_route_are_those_of_integers(pool: str) -> None:
     units = np.array([int(Fraction(value) * 2**1074) for value in values.tolist()], object)
     few, many = (0, 1, 8, 2_049, 16_385), (7, 9, 63, 2_047, 8_193, 16_383, 16_384, 40_000)
     for width, n in [(w, n) for w in (None, 1, 3) for n in few + many] + [(900, n) for n in few]:
-        at = rng.integers(0, len(values), n)
+        indexes = rng.integers(0, len(values), n)
         slots = None if width is None else rng.integers(0, width, n)
         column = ExactSumColumn(width or 1)
-        column.add(values[at], slots)
+        column.add(values[indexes], slots)
         expected = np.zeros(width or 1, object)
-        np.add.at(expected, np.zeros(n, int) if slots is None else slots, units[at])
-        found = [column.fraction(i) * 2**1074 for i in range(width or 1)]
-        assert found == expected.tolist(), (width, n)
+        np.add.at(expected, np.zeros(n, int) if slots is None else slots, units[indexes])
+        sums = [column.fraction(i) * 2**1074 for i in range(width or 1)]
+        assert sums == expected.tolist(), (width, n)

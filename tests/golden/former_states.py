@@ -79,32 +79,32 @@ def _columns(n: int) -> Mapping[str, Any]:
 
 
 def _given(empty: Accumulator, *names: str) -> Made:
-    def made(n: int) -> Accumulator:
+    def make(n: int) -> Accumulator:
         state, columns = empty.empty(), _columns(n)
         state.update(**{name: columns[name] for name in names})
         return state
 
-    return made
+    return make
 
 
 def _of_lists(empty: Accumulator, *names: str) -> Made:
-    def made(n: int) -> Accumulator:
+    def make(n: int) -> Accumulator:
         columns = _columns(8 * n)
-        given = {name: columns[name].reshape(n, 8) for name in names}
+        batch = {name: columns[name].reshape(n, 8) for name in names}
         if not names:
-            given = {"lists": np.arange(n)[:, None] * 3 % 7 + np.arange(3)}
+            batch = {"lists": np.arange(n)[:, None] * 3 % 7 + np.arange(3)}
         state = empty.empty()
-        state.update(**given)
+        state.update(**batch)
         return state
 
-    return made
+    return make
 
 
 def _sealed(empty: Accumulator, *names: str) -> Made:
-    def made(n: int) -> Accumulator:
+    def make(n: int) -> Accumulator:
         return seal(_given(empty, *names)(n), Sealing("user", 1, "hash", "today"))
 
-    return made
+    return make
 
 
 _SCORED: Final = ("labels", "scores")
@@ -141,8 +141,8 @@ UNKNOWN_VIEWS: Final[Mapping[str, Made]] = {
 
 def main() -> None:
     """Write all of them."""
-    for name, made in {**FORMER, **UNKNOWN_VIEWS}.items():
-        (FOLDER / f"{name}.state").write_bytes(made(ROWS).to_file_bytes())
+    for name, make in {**FORMER, **UNKNOWN_VIEWS}.items():
+        (FOLDER / f"{name}.state").write_bytes(make(ROWS).to_file_bytes())
 
 
 if __name__ == "__main__":

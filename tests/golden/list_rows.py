@@ -24,17 +24,17 @@ def lists(n: int) -> dict[str, Any]:
 
 def lists_with_positions(n: int) -> dict[str, Any]:
     """The same, each with the logged rank of its click."""
-    found = lists(n)
-    ends = found["offsets"]
-    relevant = np.array([found["labels"][a:b].any() for a, b in itertools.pairwise(ends)])
-    return {**found, "positions": np.where(relevant, 1 + np.arange(n) % 3, 0)}
+    columns = lists(n)
+    ends = columns["offsets"]
+    relevant = np.array([columns["labels"][a:b].any() for a, b in itertools.pairwise(ends)])
+    return {**columns, "positions": np.where(relevant, 1 + np.arange(n) % 3, 0)}
 
 
 def lists_with_subtopics(n: int) -> dict[str, Any]:
     """The same, each item with none to two subtopics."""
-    found = lists(n)
-    of_items = [{i % 5, i * i % 7} if i % 3 else set() for i in range(len(found["labels"]))]
-    return {**found, "subtopics": of_items}
+    columns = lists(n)
+    of_items = [{i % 5, i * i % 7} if i % 3 else set() for i in range(len(columns["labels"]))]
+    return {**columns, "subtopics": of_items}
 
 
 def shown_items(n: int, *, named: bool = False) -> dict[str, Any]:
@@ -58,10 +58,10 @@ def shown_items(n: int, *, named: bool = False) -> dict[str, Any]:
 
 def shown_items_with_subtopics(n: int) -> dict[str, Any]:
     """Named rows, each with none to two subtopics."""
-    found = shown_items(n, named=True)
-    del found["items"]
+    columns = shown_items(n, named=True)
+    del columns["items"]
     topics: list[tuple[int | str, ...]] = [(i % 4, f"é{i % 3}") if i % 3 else () for i in range(n)]
-    return {**found, "subtopics": topics}
+    return {**columns, "subtopics": topics}
 
 
 ITEMS: Final = 40

@@ -27,11 +27,11 @@ def _drawn(n: int, labels: bool) -> tuple[Any, Any]:
     if labels:
         truth = [[int(random.random() < 0.2 + s / 2) for s in row] for row in scores]
         return np.array(truth), np.array(scores)
-    found = [
+    classes = [
         row.index(max(row)) if random.random() < 0.6 else random.randrange(CLASSES)
         for row in scores
     ]
-    return np.array(found), np.array(scores)
+    return np.array(classes), np.array(scores)
 
 
 def weighted(n: int, name: str = "scores", *, labels: bool = False) -> dict[str, Any]:

@@ -117,11 +117,11 @@ def columns(n: int, *, real: bool = False) -> Mapping[str, Any]:
 
 
 def _taken(*names: str, real: bool = False, **renamed: str) -> Callable[[int], dict[str, Any]]:
-    def given(n: int) -> dict[str, Any]:
+    def make_rows(n: int) -> dict[str, Any]:
         every = columns(n, real=real)
         return {name: every[renamed.get(name, name)] for name in (*names, *renamed)}
 
-    return given
+    return make_rows
 
 
 def _clicks() -> Panel:
@@ -148,8 +148,8 @@ def _clicked_lists(n: int) -> dict[str, Any]:
 
 
 def _clicked_items(n: int) -> dict[str, Any]:
-    given = _taken("labels", "groups")(n)
-    return {**given, "teams": np.arange(n) * np.arange(n) % 3 % 2}
+    rows = _taken("labels", "groups")(n)
+    return {**rows, "teams": np.arange(n) * np.arange(n) % 3 % 2}
 
 
 def _finite_values(n: int) -> dict[str, Any]:
@@ -363,8 +363,8 @@ GOLDEN |= SHORT
 
 def known() -> dict[str, Any]:
     """What `results.json` says of each state."""
-    said: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    return said
+    results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    return results
 
 
 def kept(name: str, described: Mapping[str, Any]) -> bytes | None:
@@ -377,9 +377,9 @@ def kept(name: str, described: Mapping[str, Any]) -> bytes | None:
 
 def computed(name: str, n: int = SMALL) -> Accumulator:
     """The golden state of this name from `n` rows, with the provenance that its file holds."""
-    empty, given = GOLDEN[name]
+    empty, make_rows = GOLDEN[name]
     state = empty.empty()
-    state.update(**given(n))
+    state.update(**make_rows(n))
     for piece in ("", "2019-11-24"):
         state.provenance.add("golden/0", 0, n, piece)
     return state
@@ -393,9 +393,9 @@ def readable(result: object) -> Any:
         return None if math.isnan(result) else result
     if isinstance(result, int | str | None):
         return result
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if isinstance(result, Mapping):
-        found |= {str(key): readable(value) for key, value in result.items()}
+        fields |= {str(key): readable(value) for key, value in result.items()}
     for name in (
         *("auc", "gini", "gauc", "ratio", "numerator", "denominator", "tp", "fp", "fn", "tn"),
         *("accuracy", "precision", "recall", "f1", "mcc", "kappa", "rows", "positives", "groups"),
@@ -425,11 +425,11 @@ def readable(result: object) -> Any:
         *("macro_f1", "macro_auc", "map", "subset_accuracy", "hamming_loss"),
     ):
         if name in dir(result):  # and is not an attribute of another result that it wraps
-            found[name] = readable(getattr(result, name))
-    if found.keys() <= {"rows"} and not isinstance(result, Mapping):
+            fields[name] = readable(getattr(result, name))
+    if fields.keys() <= {"rows"} and not isinstance(result, Mapping):
         figures = counts_of(result) | views_of(result)
-        found |= {name: readable(value) for name, value in figures.items()}
-    return found
+        fields |= {name: readable(value) for name, value in figures.items()}
+    return fields
 
 
 def described(name: str) -> dict[str, Any]:
@@ -456,16 +456,16 @@ def main() -> int:
     """Write what is missing; 1 if something would have to change, or has no rows to write."""
     every, changed = known(), []
     for name in GOLDEN:
-        said, data = described(name), computed(name).to_file_bytes()
+        description, data = described(name), computed(name).to_file_bytes()
         former = every.get(name, {})
         before = kept(name, former)
-        if before is not None and said["schema"] == former.get("schema"):
-            if before != data or json.loads(json.dumps(said)) != former:
-                changed.append(f"{name} ({said['schema']})")
+        if before is not None and description["schema"] == former.get("schema"):
+            if before != data or json.loads(json.dumps(description)) != former:
+                changed.append(f"{name} ({description['schema']})")
             continue
         if name not in SHORT:
             (FOLDER / f"{name}.state").write_bytes(data)
-        every[name] = said
+        every[name] = description
     RESULTS.write_text(json.dumps(every, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
     if changed:
         sys.stderr.write(
@@ -482,10 +482,10 @@ def main() -> int:
 
 def print_digests() -> None:
     """What today's code computes, and which SIMD features of numpy it used."""
-    found = {name: [computed(name, n).digest() for n in (SMALL, LARGE)] for name in GOLDEN}
+    digests = {name: [computed(name, n).digest() for n in (SMALL, LARGE)] for name in GOLDEN}
     results = {name: readable(computed(name).compute()) for name in GOLDEN}
     features = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])  # type: ignore[call-overload, index]
-    sys.stdout.write(json.dumps({"digests": found, "results": results, "features": features}))
+    sys.stdout.write(json.dumps({"digests": digests, "results": results, "features": features}))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ def figures(*, quick: bool = False, timed: Sequence[str] = ()) -> Iterator[Figur
     yield from chain(views.figures(), structure.figures(), calls.figures(), vocabulary.figures())
     yield from chain(sizes.figures(), steps.figures())
     if not quick:
-        yield from calls.slow_figures()
+        yield from chain(calls.slow_figures(), vocabulary.slow_figures())
         yield from newcomer.figures()
     yield from durations.figures(durations.stages(), timed)
 

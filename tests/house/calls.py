@@ -31,11 +31,11 @@ def with_profile(call: Callable[[], object], note: Callable[[FrameType], None]) 
     as generators that are closed. What is left is not looked through again: the syntax trees of all
     files would take half a second each time.
     """
-    ours = str(ROOT)
+    root = str(ROOT)
     before = sys.getprofile()
 
     def profile(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(ours):
+        if event == "call" and frame.f_code.co_filename.startswith(root):
             note(frame)
 
     gc.collect()

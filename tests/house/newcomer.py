@@ -133,7 +133,7 @@ class Clone:
 
 
 def _run(words: Sequence[str], folder: Path, environment: dict[str, str] | None = None) -> str:
-    given = {
+    variables = {
         name: value
         for name, value in os.environ.items()
         # pytest prints whole differences where CI is set, which hides what follows.
@@ -142,7 +142,7 @@ def _run(words: Sequence[str], folder: Path, environment: dict[str, str] | None 
     run = subprocess.run(
         words,
         cwd=folder,
-        env=given | (environment or {}),
+        env=variables | (environment or {}),
         capture_output=True,
         text=True,
         check=False,
@@ -178,20 +178,20 @@ def figures() -> Iterator[Figure]:
             clone = Clone(Path(folder))
         except Refused:  # no checkout: nothing says which files are tracked
             yield from (
-                Figure(f"files that change: {one.section}", NOT_MEASURED, one.most)
-                for one in ADDITIONS
+                Figure(f"files that change: {entry.section}", NOT_MEASURED, entry.most)
+                for entry in ADDITIONS
             )
             return
-        for one in ADDITIONS:
-            files = added(clone, one, gates=False)
+        for addition in ADDITIONS:
+            files = added(clone, addition, gates=False)
             listed = [
-                f"{'by hand' if name in one.by_hand else 'written'}  {name}"
+                f"{'by hand' if name in addition.by_hand else 'written'}  {name}"
                 for name in sorted(files)
             ]
-            hands = len(one.by_hand)
+            hands = len(addition.by_hand)
             yield Figure(
-                f"files that change: {one.section} ({hands} by hand)",
+                f"files that change: {addition.section} ({hands} by hand)",
                 len(files),
-                one.most,
+                addition.most,
                 details=listed,
             )

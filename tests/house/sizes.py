@@ -41,13 +41,15 @@ def asserted_types(sources: Sources) -> list[str]:
         for source in sources
         for node in source.nodes
         if isinstance(node, ast.Assert)
-        and any(isinstance(one, ast.Name) and one.id == "isinstance" for one in ast.walk(node))
+        and any(
+            isinstance(child, ast.Name) and child.id == "isinstance" for child in ast.walk(node)
+        )
     ]
 
 
 def config_files(sources: Sources) -> list[Source]:
     """The files of the package that reads the config."""
-    return [one for one in sources if under(one.module, "streammetrics_consumers.config")]
+    return [source for source in sources if under(source.module, "streammetrics_consumers.config")]
 
 
 def figures() -> Iterator[Figure]:

@@ -88,8 +88,8 @@ def ways_of_a_row() -> Figure:
         def note(frame: FrameType, crossed: set[str] = crossed) -> None:
             path = Path(frame.f_code.co_filename)
             rows = (np.ndarray, DictionaryColumn, Ragged, Batch)
-            given = frame.f_code.co_varnames[: frame.f_code.co_argcount]
-            if any(isinstance(frame.f_locals.get(one), rows) for one in given):
+            arguments = frame.f_code.co_varnames[: frame.f_code.co_argcount]
+            if any(isinstance(frame.f_locals.get(argument), rows) for argument in arguments):
                 if path.parent.name == "core" and path.name in FEEDING:
                     crossed.add(frame.f_code.co_qualname)
                 if frame.f_code.co_name in ("_absorb", "_accumulate"):
@@ -109,10 +109,10 @@ def _way(crossed: frozenset[str]) -> str:
     """The name of a way, by the functions that it crosses."""
     if "by slot" in crossed:
         return "keyed"
-    kept = {name for name in crossed if re.search(r"\b(put|append)$", name)}
-    if kept <= {"Buffer.put", "_appending.<locals>.append"}:
-        return "buffered" if kept else "direct"
-    return ", ".join(sorted(kept))
+    writers = {name for name in crossed if re.search(r"\b(put|append)$", name)}
+    if writers <= {"Buffer.put", "_appending.<locals>.append"}:
+        return "buffered" if writers else "direct"
+    return ", ".join(sorted(writers))
 
 
 # -- one step of a worker ----------------------------------------------------------------------

@@ -32,25 +32,30 @@ def records(sources: Sources) -> dict[str, int]:
         pairs = []
         for name in set(map(last_name, node.bases)):
             every = [pair for pair in by_name.get(name, ()) if pair[1] is not node]
-            homes = {source.module, *(one.module for one in source.imports if one.bound_to == name)}
+            homes = {
+                source.module,
+                *(binding.module for binding in source.imports if binding.bound_to == name),
+            }
             near = [pair for pair in every if pair[0].module in homes]
             pairs += near or (every if len(every) == 1 else [])
         return pairs
 
     def is_record(source: Source, node: ast.ClassDef) -> bool:
-        decorated = any(last_name(one) == "dataclass" for one in node.decorator_list)
+        decorated = any(last_name(decorator) == "dataclass" for decorator in node.decorator_list)
         plain = RECORDS & set(map(last_name, node.bases))
         return decorated or bool(plain) or any(is_record(*pair) for pair in bases(source, node))
 
     def fields(source: Source, node: ast.ClassDef) -> set[str]:
-        own = {
+        field_names = {
             ast.unparse(line.target)
             for line in node.body
             if isinstance(line, ast.AnnAssign)
             and "ClassVar" not in ast.unparse(line.annotation)
             and not _is_key(line)
         }
-        return own.union(*(fields(*pair) for pair in bases(source, node) if is_record(*pair)))
+        return field_names.union(
+            *(fields(*pair) for pair in bases(source, node) if is_record(*pair))
+        )
 
     return {
         f"{source.module}.{node.name}": len(fields(source, node))
@@ -84,13 +89,13 @@ def imported_modules(source: Source, modules: frozenset[str], *, at_top: bool = 
         if at_top and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
-    met = set()
-    for one in source.imports:
-        if one.for_types or one.line in inside:
+    imports = set()
+    for binding in source.imports:
+        if binding.for_types or binding.line in inside:
             continue
-        whole = f"{one.module}.{one.name}"
-        met.add(whole if whole in modules else one.module)
-    return met & modules - {source.module}
+        whole = f"{binding.module}.{binding.name}"
+        imports.add(whole if whole in modules else binding.module)
+    return imports & modules - {source.module}
 
 
 def longest_chain(sources: Sources, package: str) -> list[str]:
@@ -98,7 +103,7 @@ def longest_chain(sources: Sources, package: str) -> list[str]:
 
     A file that imports itself through others would have no length: ValueError names the circle.
     """
-    inside = {one.module: one for one in sources if under(one.module, package)}
+    inside = {source.module: source for source in sources if under(source.module, package)}
     modules = frozenset(inside)
     chains: dict[str, list[str]] = {}
 
@@ -107,7 +112,7 @@ def longest_chain(sources: Sources, package: str) -> list[str]:
             raise ValueError(f"a circle of imports: {' -> '.join([*above, module])}")
         if module not in chains:
             below = imported_modules(inside[module], modules, at_top=True)
-            longest = [chain(one, (*above, module)) for one in sorted(below)]
+            longest = [chain(dependency, (*above, module)) for dependency in sorted(below)]
             chains[module] = [module, *max(longest, key=len, default=[])]
         return chains[module]
 
@@ -131,9 +136,13 @@ def in_both(first: Sources, second: Sources) -> list[str]:
 def imports_of_metrics(sources: Sources, metrics: Mapping[str, set[str]]) -> Counter[str]:
     """By file of a metric, how many modules of the sources it imports, within functions too."""
     modules = frozenset(source.module for source in sources)
-    homes = {module for of in metrics.values() for module in of}
+    homes = {module for class_modules in metrics.values() for module in class_modules}
     return Counter(
-        {one.module: len(imported_modules(one, modules)) for one in sources if one.module in homes}
+        {
+            source.module: len(imported_modules(source, modules))
+            for source in sources
+            if source.module in homes
+        }
     )
 
 
@@ -146,7 +155,7 @@ def figures() -> Iterator[Figure]:
         name = f"fields of the largest record of the {half} ({record.rpartition('.')[2]})"
         yield Figure(name, most, goal, details=large)
     tables = Counter(config_keys(shell())).most_common()
-    (table, most), large = tables[0], [f"{n} {one}" for one, n in tables if n > 12]
+    (table, most), large = tables[0], [f"{n} {label}" for label, n in tables if n > 12]
     name = f"keys of the largest table of the config ({table.rpartition('.')[2]})"
     yield Figure(name, most, details=large)
     chain = longest_chain(sources, "streammetrics.experiments")
@@ -161,5 +170,5 @@ def figures() -> Iterator[Figure]:
         if module.endswith(".calibration"):
             yield Figure("modules that the file of Calibration imports", n, 4)
     (module, most), *_ = imports.most_common(1)
-    name, listed = module.rpartition(".")[2], [f"{n} {one}" for one, n in imports.most_common()]
+    name, listed = module.rpartition(".")[2], [f"{n} {label}" for label, n in imports.most_common()]
     yield Figure(f"modules that a metric file imports, at most ({name})", most, 4, details=listed)

@@ -51,6 +51,6 @@ def derived(sources: Iterable[Source], root: str) -> dict[str, set[str]]:
         bases.setdefault(node.name, set()).update(map(last_name, node.bases))
         homes.setdefault(node.name, set()).add(source.module)
     below = {root}
-    while more := {name for name, of in bases.items() if of & below} - below:
-        below |= more
+    while subclasses := {name for name, parents in bases.items() if parents & below} - below:
+        below |= subclasses
     return {name: homes[name] for name in sorted(below - {root})}

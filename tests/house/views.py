@@ -68,8 +68,8 @@ def tables_of_views(kinds: Iterable[type]) -> list[str]:
         for name, value in vars(kind).items():
             if name.startswith("_") or "ClassVar" not in _annotation(kind, name):
                 continue
-            some = isinstance(value, tuple | frozenset | set | Mapping) and bool(value)
-            texts = some and all(isinstance(one, str) for one in value)
+            is_collection = isinstance(value, tuple | frozenset | set | Mapping) and bool(value)
+            texts = is_collection and all(isinstance(text, str) for text in value)
             if texts or isinstance(value, property):
                 tables.append(f"{kind.__qualname__}.{name}")
     return tables
@@ -91,9 +91,9 @@ def view_hooks(kinds: Iterable[type]) -> list[str]:
             dispatched = any(name in vars(base) for base in kind.__mro__[1:])
             parameters = list(inspect.signature(value).parameters.values())[1:]
             of_view = any(
-                one.name in ("view", "asked")
-                or re.search(r"\b(ViewText|Asked)\b", f"{one.annotation}")
-                for one in parameters
+                parameter.name in ("view", "asked")
+                or re.search(r"\b(ViewText|Asked)\b", f"{parameter.annotation}")
+                for parameter in parameters
             )
             if of_view and (dispatched or name in _looked_up()):
                 hooks.append(f"{kind.__qualname__}.{name}")
@@ -135,16 +135,16 @@ def classes_asked_for(sources: Sources, classes: Mapping[str, Collection[str]]) 
     """
     places = []
     for source in sources:
-        named = _named_unions(source)
+        unions = _named_unions(source)
         for node in source.nodes:
             if isinstance(node, ast.Call) and last_name(node.func) in ("isinstance", "issubclass"):
-                asked = _names_in(node.args[1]) if len(node.args) == 2 else set()
+                names = _names_in(node.args[1]) if len(node.args) == 2 else set()
             elif isinstance(node, ast.MatchClass):
-                asked = {last_name(node.cls)}
+                names = {last_name(node.cls)}
             else:
                 continue
-            asked = asked.union(*(named.get(name, set()) for name in asked))
-            if any(name in classes and source.module not in classes[name] for name in asked):
+            names = names.union(*(unions.get(name, set()) for name in names))
+            if any(name in classes and source.module not in classes[name] for name in names):
                 places.append(source.at(getattr(node, "lineno", 0), ast.unparse(node)))
     return places
 
@@ -162,7 +162,9 @@ def _named_unions(source: Source) -> dict[str, set[str]]:
 
 
 def _names_in(node: ast.expr) -> set[str]:
-    return {last_name(one) for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute)}
+    return {
+        last_name(child) for child in ast.walk(node) if isinstance(child, ast.Name | ast.Attribute)
+    }
 
 
 def metrics_of_rows(sources: Sources) -> dict[str, set[str]]:
@@ -210,14 +212,18 @@ def _compared(node: ast.AST) -> Iterator[tuple[set[str], str, int]]:
         yield texts, " ".join(ast.unparse(side) for side in sides if not _texts(side)), node.lineno
     elif isinstance(node, ast.Match):
         for case in node.cases:
-            values = [one for one in ast.walk(case.pattern) if isinstance(one, ast.MatchValue)]
-            texts = set().union(*(_texts(one.value) for one in values))
+            values = [
+                pattern for pattern in ast.walk(case.pattern) if isinstance(pattern, ast.MatchValue)
+            ]
+            texts = set().union(*(_texts(pattern.value) for pattern in values))
             yield texts, ast.unparse(node.subject), case.pattern.lineno
 
 
 def _texts(node: ast.expr) -> set[str]:
     among = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
-    values = [getattr(one, "value", None) for one in among if isinstance(one, ast.Constant)]
+    values = [
+        getattr(constant, "value", None) for constant in among if isinstance(constant, ast.Constant)
+    ]
     return {value for value in values if isinstance(value, str)}
 
 

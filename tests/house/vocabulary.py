@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from tests.house.figure import Figure
 from tests.house.tree import Sources, both_halves, classes, last_name
+from tests.python_source import sources_of
 
 # The closed list of local names: words without a noun. A name is the noun of what it holds.
 NO_NOUNS = frozenset(
@@ -104,7 +105,7 @@ def share_without_nouns(sources: Sources) -> tuple[float, list[str]]:
     vague = Counter({name: n for name, n in names.items() if name in NO_NOUNS})
     total = sum(names.values())
     return 100 * sum(vague.values()) / max(1, total), [
-        f"{n} {one}" for one, n in vague.most_common()
+        f"{n} {name}" for name, n in vague.most_common()
     ]
 
 
@@ -130,23 +131,36 @@ def _overriding(sources: Sources) -> Iterator[ast.AST]:
     methods: dict[str, set[str]] = {}
     bases: dict[str, set[str]] = {}
     for _, node in classes(sources):
-        names = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+        names = {method.name for method in node.body if isinstance(method, ast.FunctionDef)}
         methods.setdefault(node.name, set()).update(names)
         bases.setdefault(node.name, set()).update(map(last_name, node.bases))
     for _, node in classes(sources):
         above = set(map(last_name, node.bases))
-        while more := set().union(*(bases.get(name, set()) for name in above)) - above:
-            above |= more
+        while ancestors := set().union(*(bases.get(name, set()) for name in above)) - above:
+            above |= ancestors
         inherited = set().union(*(methods.get(name, set()) for name in above - {node.name}))
         yield from (
-            one for one in node.body if isinstance(one, ast.FunctionDef) and one.name in inherited
+            method
+            for method in node.body
+            if isinstance(method, ast.FunctionDef) and method.name in inherited
         )
+
+
+REST = ("tests", "benchmarks", "docs", "examples")  # beside both halves
+NAME = "assigned local names that are no nouns (closed list)"
 
 
 def figures() -> Iterator[Figure]:
     """The lines of this file."""
     sources = both_halves()
     share, names = share_without_nouns(sources)
-    yield Figure("assigned local names that are no nouns (closed list)", share, 2.0, "%", names)
+    yield Figure(NAME, share, 2.0, "%", names)
     functions = prepositional_functions(sources)
     yield Figure("functions that begin with a preposition", len(functions), 60, details=functions)
+
+
+def slow_figures() -> Iterator[Figure]:
+    """The line that takes seconds, because it reads the tests."""
+    sources = [source for folder in REST for source in sources_of(folder)]
+    share, names = share_without_nouns(sources)
+    yield Figure(f"{NAME} of tests, benchmarks, docs", share, 2.0, "%", names)

@@ -44,19 +44,20 @@ def block(language: str, number: int = 0) -> str:
 
 def signature(arguments: str) -> inspect.Signature:
     """Arguments as the page writes them."""
-    made: Callable[..., object] = eval(f"lambda {arguments}: None", {"nan": "nan"})
-    return inspect.signature(made)
+    function: Callable[..., object] = eval(f"lambda {arguments}: None", {"nan": "nan"})
+    return inspect.signature(function)
 
 
 def bare(of: Callable[..., object], *, method: bool = False) -> inspect.Signature:
     """A signature without its types; nan, which equals nothing, as a text."""
-    known = list(inspect.signature(of).parameters.values())[int(method) :]
+    parameters = list(inspect.signature(of).parameters.values())[int(method) :]
     empty = inspect.Parameter.empty
     return inspect.Signature(
         [
-            one.replace(
-                annotation=empty, default="nan" if one.default != one.default else one.default
+            parameter.replace(
+                annotation=empty,
+                default="nan" if parameter.default != parameter.default else parameter.default,
             )
-            for one in known
+            for parameter in parameters
         ]
     )

@@ -21,8 +21,8 @@ Capture = pytest.CaptureFixture[str]
 def parsers() -> Mapping[str, argparse.ArgumentParser]:
     """The parser of each command."""
     [commands] = [a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction)]
-    found: Mapping[str, argparse.ArgumentParser] = commands.choices
-    return found
+    choices: Mapping[str, argparse.ArgumentParser] = commands.choices
+    return choices
 
 
 def flags_of(parser: argparse.ArgumentParser) -> set[str]:
@@ -66,10 +66,10 @@ def test_the_page_explains_every_flag_once() -> None:
 
 def test_the_page_has_the_default_of_every_flag() -> None:
     # Where commands differ (`--output`) the first one decides.
-    known = {f"--{f.name}": f for command in reversed(COMMANDS) for f in command.flags}
+    flags = {f"--{f.name}": f for command in reversed(COMMANDS) for f in command.flags}
     for row in (*table("flag of `run`"), *table("other flag")):
         for span in spans(row[0]):
-            flag = known[span.split()[0]]
+            flag = flags[span.split()[0]]
             default = "off" if flag.kind is bool else str(flag.default or "")
             assert row[1] == default, span
             assert all(choice in spans(row[2]) for choice in flag.choices), span
@@ -96,16 +96,16 @@ def words_of(flag: Flag) -> tuple[str, list[str]]:
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])
 def test_every_flag_has_the_variable_that_the_page_says(command: str) -> None:
     assert "STREAMMETRICS_UNTIL_END=1" in spans(PAGE)
-    [known] = [one for one in COMMANDS if one.name == command]
-    taken = known.nargs if isinstance(known.nargs, int) else int(bool(known.metavar))
+    [definition] = [entry for entry in COMMANDS if entry.name == command]
+    taken = definition.nargs if isinstance(definition.nargs, int) else int(bool(definition.metavar))
     words = [command, *["x"] * taken]
-    for flag in known.flags:
-        value, given = words_of(flag)
+    for flag in definition.flags:
+        value, flag_words = words_of(flag)
         variable = "STREAMMETRICS_" + flag.name.upper().replace("-", "_")
-        by_variable, by_flag = parse(words, {variable: value}), parse([*words, *given], {})
+        by_variable, by_flag = parse(words, {variable: value}), parse([*words, *flag_words], {})
         assert by_variable._values == by_flag._values
         assert by_variable.given == {flag.name: variable}
-        assert parse([*words, *given], {variable: "0"})._values == by_flag._values
+        assert parse([*words, *flag_words], {variable: "0"})._values == by_flag._values
 
 
 def test_the_page_has_every_exit_code(capsys: Capture) -> None:
@@ -115,6 +115,6 @@ def test_the_page_has_every_exit_code(capsys: Capture) -> None:
     assert {int(row[0]) for row in table("exit code")} == codes
     with pytest.raises(SystemExit):
         main(["--help"])
-    said = dict(re.findall(r"(\d+) ([a-z ]+)", " ".join(capsys.readouterr().out.split())))
-    for code, meaning in ((row[0], row[1]) for row in table("exit code") if row[0] in said):
-        assert said[code].split()[0] == re.split(r"\W", meaning)[0]
+    meanings = dict(re.findall(r"(\d+) ([a-z ]+)", " ".join(capsys.readouterr().out.split())))
+    for code, meaning in ((row[0], row[1]) for row in table("exit code") if row[0] in meanings):
+        assert meanings[code].split()[0] == re.split(r"\W", meaning)[0]

@@ -39,19 +39,19 @@ from tests.interface.page import PAGE, block, spans, table
 
 def test_every_key_that_is_declared_is_read_and_no_other(tmp_path: Path) -> None:
     problems: list[Problem] = []
-    made = {name: Section(name, {}, problems) for name in TABLES if name != "metrics"}
-    source = read_source(made["source"], tmp_path)
-    event = read_event(made["event"])
-    windows = read_windows(made["windows"])
-    join = read_join(made["join"], source, event, windows)
-    read_exposures(made["exposures"], source, event, windows, join, is_joined=True)
-    read_dedup(made["dedup"], source)
-    read_slices(made["slices"], event)
-    read_experiment(made["experiment"], event, (), DeclaredArms())
-    read_store(made["store"], tmp_path)
-    read_quarantine(made["quarantine"], source)
-    read(made["server"], ServerConfig)
-    for name, section in made.items():
+    sections = {name: Section(name, {}, problems) for name in TABLES if name != "metrics"}
+    source = read_source(sections["source"], tmp_path)
+    event = read_event(sections["event"])
+    windows = read_windows(sections["windows"])
+    join = read_join(sections["join"], source, event, windows)
+    read_exposures(sections["exposures"], source, event, windows, join, is_joined=True)
+    read_dedup(sections["dedup"], source)
+    read_slices(sections["slices"], event)
+    read_experiment(sections["experiment"], event, (), DeclaredArms())
+    read_store(sections["store"], tmp_path)
+    read_quarantine(sections["quarantine"], source)
+    read(sections["server"], ServerConfig)
+    for name, section in sections.items():
         assert set(section.asked) == set(TABLES[name])
 
 
@@ -92,8 +92,8 @@ def test_the_page_has_the_default_of_every_key(tmp_path: Path) -> None:
         [dedup]
         event_id = "e"
     """
-    given = ("event.variant", "event.variants", "event.user", "experiment.unit")
-    given += ("exposures.field", "exposures.equals", "exposures.topic")  # of its mark
+    set_keys = ("event.variant", "event.variants", "event.user", "experiment.unit")
+    set_keys += ("exposures.field", "exposures.equals", "exposures.topic")  # of its mark
     (tmp_path / "config.toml").write_text(text, encoding="utf-8")
     config = load_config(tmp_path / "config.toml")
     plain = [(key, row[2]) for row in table("key") for key in spans(row[0])]
@@ -101,13 +101,13 @@ def test_the_page_has_the_default_of_every_key(tmp_path: Path) -> None:
     checked = 0
     for key, default in plain:
         section, _, name = key.partition(".")
-        if key in given or "required" in default or default == "by kind":
+        if key in set_keys or "required" in default or default == "by kind":
             continue
         of_table = config.experiments[""] if section == "experiment" else getattr(config, section)
         value = getattr(of_table, name)
         if (default_key := spans(default)[:1]) and default_key[0] in keys:  # that of another key
-            table_name, _, other = default_key[0].partition(".")
-            assert value == (getattr(getattr(config, table_name), other) or "iso"), key
+            table_name, _, default_name = default_key[0].partition(".")
+            assert value == (getattr(getattr(config, table_name), default_name) or "iso"), key
             continue
         if key == "windows.max_ahead_s":  # with [join], which this config has, there is another one
             value = MAX_AHEAD_S
@@ -169,8 +169,8 @@ def test_the_page_has_every_format_role_and_reason() -> None:
     assert formats == FORMATS
     roles = {spans(role)[0]: tuple(spans(names)) for role, names in table("role")}
     assert roles == {**ROLE_ARGUMENTS, "time": ("times_ms",)}
-    said = PAGE.partition("one of\nthese reasons:")[2].partition(".")[0]
-    assert spans(said) == list(get_args(Reason))
+    passage = PAGE.partition("one of\nthese reasons:")[2].partition(".")[0]
+    assert spans(passage) == list(get_args(Reason))
     assert f"cut at {PAYLOAD_BYTES} bytes" in PAGE
 
 
@@ -288,7 +288,7 @@ CHANGED: Mapping[str, tuple[Mapping[str, object], object]] = {
 def inline(value: object) -> str:
     """A value as TOML has it."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{name} = {inline(one)}" for name, one in value.items()) + "}"
+        return "{" + ", ".join(f"{name} = {inline(member)}" for name, member in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(inline, value)) + "]"
     return json.dumps(value)
@@ -297,7 +297,7 @@ def inline(value: object) -> str:
 VALUES: Final = (True, False, 10, 2000, 0.5, "other")
 
 
-def _beside(key: str) -> Mapping[str, object]:
+def _neighbours(key: str) -> Mapping[str, object]:
     return {"join": JOIN, "exposures": EXPOSED}.get(key.partition(".")[0], LABEL)
 
 
@@ -317,14 +317,14 @@ def test_a_key_is_part_of_states_where_the_page_says_so(tmp_path: Path) -> None:
         for key, value in given.items():
             *tables, name = key.split(".")
             table = document
-            for one in tables:
-                table = table.setdefault(one, {})
+            for table_name in tables:
+                table = table.setdefault(table_name, {})
             if value is None:
                 del table[name]
             else:
                 table[name] = value
         path = tmp_path / "config.toml"
-        path.write_text("".join(f"{name} = {inline(one)}\n" for name, one in document.items()))
+        path.write_text("".join(f"{name} = {inline(entry)}\n" for name, entry in document.items()))
         return load_config(path).fingerprints()
 
     declared = {
@@ -335,8 +335,8 @@ def test_a_key_is_part_of_states_where_the_page_says_so(tmp_path: Path) -> None:
         # Which log is read is not what its states mean.
         if key.startswith(("source.", "quarantine.")):
             continue
-        beside, value = CHANGED.get(key) or (_beside(key), another(declared[key]))
-        differs = prints(beside) != prints({**beside, key: value})
+        neighbours, value = CHANGED.get(key) or (_neighbours(key), another(declared[key]))
+        differs = prints(neighbours) != prints({**neighbours, key: value})
         assert differs == declared[key].in_states, key
     moved = {**LABEL, **KAFKA, "quarantine.topic": "bad"}
     assert prints(moved) == prints(LABEL)

@@ -69,31 +69,31 @@ def public() -> Iterator[Callable[..., object]]:
     authors of metrics call."""
     for name in MODULES:
         module = import_module(f"streammetrics{name}")
-        for one in (getattr(module, each) for each in module.__all__):
-            if not inspect.isclass(one) or hasattr(one, "__post_init__"):
-                yield one
-            if inspect.isclass(one) and one.__name__ not in authoring.__all__:
-                yield from (f for k, f in inspect.getmembers(one, callable) if k[0] != "_")
+        for member in (getattr(module, member_name) for member_name in module.__all__):
+            if not inspect.isclass(member) or hasattr(member, "__post_init__"):
+                yield member
+            if inspect.isclass(member) and member.__name__ not in authoring.__all__:
+                yield from (f for k, f in inspect.getmembers(member, callable) if k[0] != "_")
 
 
 def flags() -> list[tuple[Callable[..., object], str]]:
     """The flags among their arguments."""
-    found: dict[tuple[str, str], Callable[..., object]] = {}
-    for one in public():
-        if not str(getattr(one, "__module__", "")).startswith("streammetrics"):
+    owners: dict[tuple[str, str], Callable[..., object]] = {}
+    for member in public():
+        if not str(getattr(member, "__module__", "")).startswith("streammetrics"):
             continue
-        for parameter in inspect.signature(one).parameters.values():
+        for parameter in inspect.signature(member).parameters.values():
             if "bool" in str(parameter.annotation).split() or isinstance(parameter.default, bool):
-                found[one.__qualname__, parameter.name] = one
-    return [(one, name) for (_, name), one in found.items()]
+                owners[member.__qualname__, parameter.name] = member
+    return [(owner, name) for (_, name), owner in owners.items()]
 
 
 @pytest.mark.parametrize(("call", "name"), flags())
 def test_a_flag_that_is_neither_true_nor_false_is_refused(
     call: Callable[..., object], name: str
 ) -> None:
-    known = inspect.signature(call).parameters
-    required: dict[str, Any] = {key: value for key, value in REQUIRED.items() if key in known}
+    parameters = inspect.signature(call).parameters
+    required: dict[str, Any] = {key: value for key, value in REQUIRED.items() if key in parameters}
     run = CALLS.get(call.__qualname__, lambda **flag: call(**required, **flag))
     for value in (np.array([1, 2]), np.array([True, False]), "no", 2):
         with pytest.raises(StreamMetricsError) as caught:
@@ -110,15 +110,15 @@ def test_an_array_in_place_of_a_name_is_never_compared(name: str) -> None:
 
 
 def test_an_array_in_place_of_another_choice_is_refused() -> None:
-    pair, two = Paired(BinaryConfusion()), np.array(["a", "b"])
+    pair, array = Paired(BinaryConfusion()), np.array(["a", "b"])
     tries: list[Callable[[], object]] = [
-        lambda: pair.model(two),  # type: ignore[arg-type]
-        lambda: pair.compute().interval(two),
-        lambda: BinaryConfusion().compute().table(two),  # type: ignore[arg-type]
-        lambda: MulticlassAUC(3).compute().auc(two),  # type: ignore[arg-type]
-        lambda: HistogramAUC().resolution_for([0, 1], [0, 1], max_width=two),  # type: ignore[arg-type]
-        lambda: Windows(Ratio(), size_s=60).window_state(two, 60_000),  # type: ignore[arg-type]
-        lambda: GroupedAUC().compute().rela_impr(two),  # type: ignore[arg-type]
+        lambda: pair.model(array),  # type: ignore[arg-type]
+        lambda: pair.compute().interval(array),
+        lambda: BinaryConfusion().compute().table(array),  # type: ignore[arg-type]
+        lambda: MulticlassAUC(3).compute().auc(array),  # type: ignore[arg-type]
+        lambda: HistogramAUC().resolution_for([0, 1], [0, 1], max_width=array),  # type: ignore[arg-type]
+        lambda: Windows(Ratio(), size_s=60).window_state(array, 60_000),  # type: ignore[arg-type]
+        lambda: GroupedAUC().compute().rela_impr(array),  # type: ignore[arg-type]
     ]
     for run in tries:
         with pytest.raises(StreamMetricsError):

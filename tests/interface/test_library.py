@@ -39,8 +39,8 @@ def test_the_page_has_every_name_of_the_modules_that_need_an_engine() -> None:
         f"streammetrics.engines.{name}": ast.parse(place.read_text(encoding="utf-8"))
         for name, place in (("beam", folder / "beam.py"), ("spark", folder / "spark/__init__.py"))
     }
-    said = {spans(module)[0]: sorted(spans(names)) for module, names in table("engine")}
-    assert said == {
+    names_by_module = {spans(module)[0]: sorted(spans(names)) for module, names in table("engine")}
+    assert names_by_module == {
         name: sorted(literal_eval(line.value))
         for name, tree in modules.items()
         for line in tree.body
@@ -49,56 +49,61 @@ def test_the_page_has_every_name_of_the_modules_that_need_an_engine() -> None:
 
 
 def test_the_page_has_every_member_of_an_accumulator() -> None:
-    said = PAGE.partition("Every accumulator has ")[2].partition("Bytes, digest")[0]
-    named = {re.sub(r"^Class\.|\(.*\)$", "", span) for span in spans(said)}
-    named -= {"a + b", "sum(states)", "sum", "==", "sha256:…"}
-    assert named == {name for name in dir(Accumulator) if not name.startswith("_")}
+    passage = PAGE.partition("Every accumulator has ")[2].partition("Bytes, digest")[0]
+    members = {re.sub(r"^Class\.|\(.*\)$", "", span) for span in spans(passage)}
+    members -= {"a + b", "sum(states)", "sum", "==", "sha256:…"}
+    assert members == {name for name in dir(Accumulator) if not name.startswith("_")}
 
 
 def result_of(kind: type[Accumulator] | type[SlidingAUC]) -> object:
     """What an empty metric of this class computes: of no settings, or else of its first case."""
     if issubclass(kind, SlidingAUC):
         return SlidingAUC(5).compute()
-    required = any(one.default is one.empty for one in inspect.signature(kind).parameters.values())
+    required = any(
+        parameter.default is parameter.empty
+        for parameter in inspect.signature(kind).parameters.values()
+    )
     first = next(case.empty for case in CASES if type(case.empty) is kind)
     return (first.empty() if required else kind()).compute()
 
 
 def public(result: object) -> set[str]:
     """Attributes that the class of a result itself brings, not as a mapping or an object."""
-    given = set(dir(Mapping)) if isinstance(result, Mapping) else set(dir(object))
-    given |= set(dir(Shown))
+    base_names = set(dir(Mapping)) if isinstance(result, Mapping) else set(dir(object))
+    base_names |= set(dir(Shown))
     if isinstance(result, HasIntervals):
-        given |= set(dir(HasIntervals))
-    return {name for name in dir(result) if not name.startswith("_")} - given
+        base_names |= set(dir(HasIntervals))
+    return {name for name in dir(result) if not name.startswith("_")} - base_names
 
 
 def test_the_page_has_every_attribute_of_a_drift() -> None:
-    said = PAGE.partition("### Drift")[2].partition("\n###")[0]
+    passage = PAGE.partition("### Drift")[2].partition("\n###")[0]
     state = streammetrics.Quantiles()
-    found = drift(state, state)
-    names = {name for span in spans(said) for name in span.partition("(")[0].split()}
-    assert public(found) | {"interval"} <= names
-    calls = {span.partition("(")[0]: span for span in spans(said) if "(" in span}
+    result = drift(state, state)
+    names = {name for span in spans(passage) for name in span.partition("(")[0].split()}
+    assert public(result) | {"interval"} <= names
+    calls = {span.partition("(")[0]: span for span in spans(passage) if "(" in span}
     assert signature(calls["drift"].partition("(")[2].removesuffix(")")) == bare(drift)
     for name in ("psi_with", "band", "certain", "interval"):
-        given = calls[name].partition("(")[2].removesuffix(")")
-        assert signature(given) == bare(getattr(found, name)), name
+        arguments = calls[name].partition("(")[2].removesuffix(")")
+        assert signature(arguments) == bare(getattr(result, name)), name
 
 
 def test_every_result_has_the_plot_and_the_kinds_that_the_page_names() -> None:
-    said = PAGE.partition("Every result is shown by")[2].partition("Every result but those of")[0]
-    call = next(span for span in spans(said) if span.startswith("plot("))
+    passage = PAGE.partition("Every result is shown by")[2].partition("Every result but those of")[
+        0
+    ]
+    call = next(span for span in spans(passage) if span.startswith("plot("))
     assert signature(call.partition("(")[2].removesuffix(")")) == bare(Shown.plot, method=True)
-    assert {span for span in spans(said) if span in KINDS} == set(KINDS)
+    assert {span for span in spans(passage) if span in KINDS} == set(KINDS)
     for kind in metrics_page.metrics().values():
         assert isinstance(result_of(kind), Shown), kind
 
 
 def test_the_page_has_what_some_classes_have_more() -> None:
-    said = PAGE.partition("Some have more: ")[2].partition("Metrics given")[0]
+    passage = PAGE.partition("Some have more: ")[2].partition("Metrics given")[0]
     listed = set()
-    for span in spans(said):
+    for span in spans(passage):
         owner, _, member = span.partition(".")
         name, _, arguments = member.partition("(")
         listed.add((owner, name))
@@ -129,26 +134,28 @@ def test_the_page_has_the_attributes_of_bounded_and_of_errors() -> None:
     ]
     assert set(errors[1:]) == set(kinds)
     assert errors[0].__mro__[1] is ValueError
-    said = PAGE.partition("Errors are `ValueError`s under")[2].partition("A measure")[0]
-    named = {name.removeprefix(".") for span in spans(said) for name in span.split() if "." in name}
-    made = streammetrics.InputError(expected="", got="", where="", hint="")
-    assert named == set(vars(made))
+    passage = PAGE.partition("Errors are `ValueError`s under")[2].partition("A measure")[0]
+    attributes = {
+        name.removeprefix(".") for span in spans(passage) for name in span.split() if "." in name
+    }
+    example = streammetrics.InputError(expected="", got="", where="", hint="")
+    assert attributes == set(vars(example))
 
 
 def test_the_page_has_what_intervals_are_asked_by() -> None:
     [row] = [row for row in table("names") if spans(row[0]) == ["Interval"]]
-    named = {span.removesuffix("()") for span in spans(row[1])}
-    assert named == public(streammetrics.Interval(0.0, 0.0, 0.0))
-    said = PAGE.partition("Every result but those of")[2].partition("`weights` are")[0]
-    calls = {span.partition("(")[0]: span for span in spans(said) if "=" in span}
+    attributes = {span.removesuffix("()") for span in spans(row[1])}
+    assert attributes == public(streammetrics.Interval(0.0, 0.0, 0.0))
+    passage = PAGE.partition("Every result but those of")[2].partition("`weights` are")[0]
+    calls = {span.partition("(")[0]: span for span in spans(passage) if "=" in span}
     for call, method in (
         (calls["interval"], HasIntervals.interval),
         (calls["metric.confidence_interval"], Accumulator.confidence_interval),
     ):
         arguments = call.partition("(")[2].removesuffix(")")
         assert signature(arguments) == bare(method, method=True)
-    assert {name for name in METHODS if f"`{name}`" in said} == set(METHODS)
-    without = {name for name in spans(said) if name in metrics_page.metrics()}
+    assert {name for name in METHODS if f"`{name}`" in passage} == set(METHODS)
+    without = {name for name in spans(passage) if name in metrics_page.metrics()}
     for kind in metrics_page.metrics().values():
         result = result_of(kind)
         assert isinstance(result, HasIntervals) == (kind.__name__ not in without), kind

@@ -81,13 +81,13 @@ def document(capsys: Capture, *words: str) -> tuple[bytes, dict[str, object]]:
 
 
 def test_the_results_of_the_page_are_those_of_a_real_run(store: Path, capsys: Capture) -> None:
-    raw, found = document(capsys, "results", str(store))
-    in_one_line = json.dumps(found, sort_keys=True, ensure_ascii=False)
+    raw, payload = document(capsys, "results", str(store))
+    in_one_line = json.dumps(payload, sort_keys=True, ensure_ascii=False)
     assert raw == in_one_line.encode() + b"\n"
-    for row in found["results"]:
+    for row in payload["results"]:
         assert re.fullmatch("sha256:[0-9a-f]{64}", row["digest"])
         row["digest"] = "sha256:…"
-    assert found == json.loads(block("json"))
+    assert payload == json.loads(block("json"))
 
 
 def test_the_page_has_the_keys_of_every_other_document(store: Path, capsys: Capture) -> None:
@@ -95,7 +95,7 @@ def test_the_page_has_the_keys_of_every_other_document(store: Path, capsys: Capt
     assert main(["export", str(store), "-o", state, "--where", "variant=bts"]) == 0
     scores = store.parent / "scores.state"
     scores.write_bytes(HistogramAUC().to_file_bytes())
-    given = {
+    words_by_command = {
         "status": [store],
         "status --history": [store],
         "quarantine": [store],
@@ -104,20 +104,22 @@ def test_the_page_has_the_keys_of_every_other_document(store: Path, capsys: Capt
         "drift": [scores, scores],
         "plan": ["--rate", 0.05, "--effect", 0.01],
     }
-    assert [spans(row[0])[0] for row in table("document")] == [f"{one} --json" for one in given]
-    for (command, words), row in zip(given.items(), table("document"), strict=True):
-        _, found = document(capsys, *command.split(), *map(str, words))
-        assert found.pop("format") == spans(row[1])[0]
-        assert set(found) == set(spans(row[2]))
+    assert [spans(row[0])[0] for row in table("document")] == [
+        f"{name} --json" for name in words_by_command
+    ]
+    for (command, words), row in zip(words_by_command.items(), table("document"), strict=True):
+        _, payload = document(capsys, *command.split(), *map(str, words))
+        assert payload.pop("format") == spans(row[1])[0]
+        assert set(payload) == set(spans(row[2]))
         if command == "plan":
-            said = PAGE.partition("A test of `tests` has")[2].partition(";")[0]
-            assert set(found["tests"][0]) == set(spans(said))
+            passage = PAGE.partition("A test of `tests` has")[2].partition(";")[0]
+            assert set(payload["tests"][0]) == set(spans(passage))
         if command == "quarantine":
-            said = PAGE.partition("An entry of quarantine has")[2].partition(";")[0]
-            assert set(found["entries"][0]) == set(spans(said))
+            passage = PAGE.partition("An entry of quarantine has")[2].partition(";")[0]
+            assert set(payload["entries"][0]) == set(spans(passage))
         if command == "status --history":
-            said = PAGE.partition("A range of `counted` has")[2].partition(";")[0]
-            assert set(found["counted"][0]) == set(spans(said))
+            passage = PAGE.partition("A range of `counted` has")[2].partition(";")[0]
+            assert set(payload["counted"][0]) == set(spans(passage))
 
 
 def test_the_page_has_every_route_and_no_other_is_there(store: Path) -> None:
@@ -126,10 +128,10 @@ def test_the_page_has_every_route_and_no_other_is_there(store: Path) -> None:
         client = Client(app)
         routes = [spans(row[0])[0] for row in table("route")]
         assert routes == sorted(route.path for route in app.routes)
-        asked = [ASKED.get(route, route) for route in routes if route != "/api/events"]
-        assert [client.get(route).status_code for route in asked] == [200] * len(asked)
+        urls = [ASKED.get(route, route) for route in routes if route != "/api/events"]
+        assert [client.get(route).status_code for route in urls] == [200] * len(urls)
         assert client.request("HEAD", "/api/events").status_code == 200
-        assert all(client.request("HEAD", route).status_code == 200 for route in asked)
+        assert all(client.request("HEAD", route).status_code == 200 for route in urls)
         assert all(client.request("POST", route).status_code == 405 for route in routes)
         assert set(QUERY) < {flag.name for c in COMMANDS for flag in c.flags}
 
@@ -142,7 +144,7 @@ def test_the_page_has_every_series_with_its_labels(tmp_path: Path) -> None:
     place = PartitionStatus("t", 0, 0, 1, record_ms=0)
     reported = WorkerStatus(1, 0.0, 0.0, partitions=[place], quarantined={"empty": 1})
     watched = WatchedWorkers(lambda: {"0": reported}, lambda: 0.0, lambda: 0.0)
-    told: dict[str, set[str]] = {}
+    labels_by_series: dict[str, set[str]] = {}
     for name in ("interacting", "hooks", "meeting"):
         (tmp_path / name).mkdir()
     hooked = experiment_run.run(hook_run.config(tmp_path / "hooks", hook_run.hook(NOWHERE)))
@@ -155,14 +157,14 @@ def test_the_page_has_every_series_with_its_labels(tmp_path: Path) -> None:
             name = family.name + ("_total" if family.type == "counter" else "")
             labels = {label for sample in family.samples for label in sample.labels}
             labels -= {"le", "experiment"}  # the page says once which series name an experiment
-            told[name] = told.get(name, set()) | labels
+            labels_by_series[name] = labels_by_series.get(name, set()) | labels
     on_the_page: dict[str, set[str]] = {}
     for row in table("series"):
         labels = set() if row[1] == "none" else {"worker", *spans(row[1])}
         on_the_page.update(dict.fromkeys(spans(row[0]), labels))
     for row in table("series of results"):
         on_the_page.update({name: set(spans(row[1])) for name in spans(row[0])})
-    assert on_the_page == told
+    assert on_the_page == labels_by_series
 
 
 @pytest.fixture(scope="module")
@@ -183,9 +185,9 @@ def test_the_page_explains_every_key_of_a_join(
     capsys.readouterr()
     assert main(["results", str(joined), "--json"]) == 0
     join = json.loads(capsys.readouterr().out)["join"]
-    said = PAGE.partition("`join` is the state of a join")[2].partition("\n\n")[0]
+    passage = PAGE.partition("`join` is the state of a join")[2].partition("\n\n")[0]
     keys = {*join, *join["outcomes"]["click"]}
-    assert keys - set(spans(said)) == {"label_window_s"}  # the config has it
+    assert keys - set(spans(passage)) == {"label_window_s"}  # the config has it
     assert main(["status", str(joined), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["join"] == join
 
@@ -195,8 +197,10 @@ def test_the_page_has_every_series_of_a_join_with_its_labels(joined: Path) -> No
     with closing(Ledger.open(str(joined))) as ledger:
         text = exposition(ledger, watched).decode()
     families = [f for f in text_string_to_metric_families(text) if "_join_" in f.name]
-    told = {f.name: {label for s in f.samples for label in s.labels} - {"le"} for f in families}
-    assert told == {
+    labels_by_series = {
+        f.name: {label for s in f.samples for label in s.labels} - {"le"} for f in families
+    }
+    assert labels_by_series == {
         name: set() if row[1] == "none" else set(spans(row[1]))
         for row in table("series of a join")
         for name in spans(row[0])

@@ -54,9 +54,9 @@ def test_users_keep_their_name_beside_groups_of_the_metric_itself() -> None:
     first.update(USERS, groups=QUERIES, **ROWS)
     assert by_name == first
     assert [*by_name.arguments()][:1] == ["users"]
-    for given in ((), (USERS, USERS)):
+    for arguments in ((), (USERS, USERS)):
         with pytest.raises(InputError, match="one column of user ids"):
-            first.update(*given, groups=QUERIES, **ROWS)
+            first.update(*arguments, groups=QUERIES, **ROWS)
 
 
 def test_bytes_have_the_stored_names_and_are_read() -> None:

@@ -57,10 +57,10 @@ def calls() -> Iterator[tuple[str, Callable[..., object]]]:
             value = getattr(module, name)
             if callable(value) and not (isinstance(value, type) and issubclass(value, Exception)):
                 yield f"{module_name}.{name}", value
-    seen: set[type] = set()
+    owner_types: set[type] = set()
     for owner in (*(case.empty.empty() for case in CASES), *examples()):  # some calls are right
-        if type(owner) not in seen:
-            seen.add(type(owner))
+        if type(owner) not in owner_types:
+            owner_types.add(type(owner))
             for name in dir(type(owner)):
                 method = getattr(owner, name, None) if name[:1] != "_" and name != "save" else None
                 if inspect.ismethod(method) or inspect.isfunction(method):

@@ -52,32 +52,32 @@ def test_units_without_events_are_in_the_denominator() -> None:
     state = revenue()
     state.update_exposures(["ann", "bo", "cy", "di"], [1, 2, 3, 4], ["new", "old", "new", "new"])
     state.update_events(["ann"], [9], values=[30])
-    found = state.compute()
-    assert found["new"].mean == 10  # type: ignore[attr-defined]
-    assert found["old"].mean == 0  # type: ignore[attr-defined]
-    assert found.exposed == {"new": 3, "old": 1}
-    assert (found.counted, found.others, found.pending) == (1, 0, 1)
+    result = state.compute()
+    assert result["new"].mean == 10  # type: ignore[attr-defined]
+    assert result["old"].mean == 0  # type: ignore[attr-defined]
+    assert result.exposed == {"new": 3, "old": 1}
+    assert (result.counted, result.others, result.pending) == (1, 0, 1)
 
 
 def test_events_before_the_exposure_and_after_the_window_count_nowhere() -> None:
     state = revenue(window_ms=10)
     state.update_events([1] * 5, [9, 10, 19, 20, 90], values=[1, 2, 4, 8, 16])
     state.update_exposures([1], [10], "new")
-    found = state.compute()
-    assert found["new"].mean == 6  # type: ignore[attr-defined]
-    assert (found.counted, found.others) == (2, 3)
+    result = state.compute()
+    assert result["new"].mean == 6  # type: ignore[attr-defined]
+    assert (result.counted, result.others) == (2, 3)
 
 
 def test_a_unit_in_several_arms_counts_in_its_first() -> None:
     state = revenue()
     state.update_exposures([1, 1, 2], [20, 10, 10], ["old", "new", "old"])
     state.update_events([1], [30], values=[5])
-    found = state.compute()
-    assert found["new"].mean == 5  # type: ignore[attr-defined]
-    assert found["old"].mean == 0  # type: ignore[attr-defined]
-    assert found.exposed == {"new": 1, "old": 1}
-    assert found["old"].units == 1  # type: ignore[attr-defined]
-    assert (found.in_several, found.share_in_several) == (1, 0.5)
+    result = state.compute()
+    assert result["new"].mean == 5  # type: ignore[attr-defined]
+    assert result["old"].mean == 0  # type: ignore[attr-defined]
+    assert result.exposed == {"new": 1, "old": 1}
+    assert result["old"].units == 1  # type: ignore[attr-defined]
+    assert (result.in_several, result.share_in_several) == (1, 0.5)
     assert math.isnan(revenue().compute().share_in_several)
 
 
@@ -106,10 +106,10 @@ def test_closing_in_steps_and_in_shards_of_units_changes_no_result(
     shards = [whole.empty() for _ in range(3)]
     start = -100
     for before in [*sorted(times), 100]:
-        mine = [row for row in rows if start <= row[1] < before]
-        random.shuffle(mine)
+        batch = [row for row in rows if start <= row[1] < before]
+        random.shuffle(batch)
         for number, shard in enumerate(shards):
-            shard.merge(fed([row for row in mine if row[0] % 3 == number]))
+            shard.merge(fed([row for row in batch if row[0] % 3 == number]))
             if random.random() < 0.7 or before == 100:
                 shard.close(before)
         start = before
@@ -128,10 +128,10 @@ def test_what_comes_after_its_time_was_closed_is_late() -> None:
     state.close(20)
     state.update([1, 2], [19, 19], [None, "new"], values=[7, 0])
     state.update_events([1], [20], values=[1])
-    found = state.compute()
-    assert (found.late_events, found.late_exposures, found.closed_before_ms) == (1, 1, 20)
-    assert found["new"].mean == 6  # type: ignore[attr-defined]
-    assert found.newest_ms == 50
+    result = state.compute()
+    assert (result.late_events, result.late_exposures, result.closed_before_ms) == (1, 1, 20)
+    assert result["new"].mean == 6  # type: ignore[attr-defined]
+    assert result.newest_ms == 50
     by_arm = PerKey(UnitMean())
     by_arm.update(["new", "new", "new"], units=[1, 1, 1], values=[0, 5, 1])
     assert state.states_by_arm() == by_arm
@@ -154,8 +154,8 @@ def test_states_of_partitions_merge_to_the_bytes_of_one_machine() -> None:
     states: list[bytes] = []
     for rows in (*tasks, *tasks[:2]):  # two tasks ran twice
         batch = pa.record_batch({name: pa.array(column[rows]) for name, column in table.items()})
-        (made,) = partial([batch], spec)
-        states += made["state"].to_pylist()
+        (output,) = partial([batch], spec)
+        states += output["state"].to_pylist()
     total = merged(states)
     assert total.to_bytes() == whole.to_bytes()
     total.close(1_700_000_001_000)  # type: ignore[attr-defined]
@@ -168,9 +168,9 @@ def test_metrics_of_rows_are_over_the_events_of_exposed_units() -> None:
     auc.update_events(
         [1, 1, 2, 3], [1, 2, 3, 4], labels=[True, False, True, True], scores=[0.9, 0.1, 0.5, 0.5]
     )
-    found = auc.compute()
-    assert found["new"].auc.value == 1.0  # type: ignore[attr-defined]
-    assert found["old"].rows == 1  # type: ignore[attr-defined]
+    result = auc.compute()
+    assert result["new"].auc.value == 1.0  # type: ignore[attr-defined]
+    assert result["old"].rows == 1  # type: ignore[attr-defined]
 
 
 def test_two_arms_are_compared_as_any_two_results() -> None:
@@ -192,15 +192,15 @@ def test_units_may_be_counted_by_the_window_of_their_exposure() -> None:
     by_day.update_exposures([1, 2, 3], [100, 900, 1_200], "new")
     by_day.update_events([1], [5_000])
     windows = by_day.compute()["new"].results  # type: ignore[attr-defined]
-    assert {start: found.units for (start, _), found in windows.items()} == {0: 2, 1_000: 1}
+    assert {start: result.units for (start, _), result in windows.items()} == {0: 2, 1_000: 1}
 
 
 def test_sums_of_units_take_no_row_for_a_unit_that_did_nothing() -> None:
     state = Exposed(UnitSums(), {"values": "float64"})
     state.update_exposures([1, 2], [0, 0], "new")
     state.update_events([1, 1], [1, 2], values=[3, 5])
-    found = state.compute()["new"]
-    assert (found.ratio, found.mean) == (4, 4)  # type: ignore[attr-defined]
+    result = state.compute()["new"]
+    assert (result.ratio, result.mean) == (4, 4)  # type: ignore[attr-defined]
 
 
 def test_what_the_metric_would_refuse_is_refused_when_it_comes() -> None:

@@ -154,8 +154,8 @@ def test_shards_by_unit_close_apart_and_come_together_again(
 def test_what_stays_goes_through_bytes_panes_and_parts(rows: list[Row], before: int) -> None:
     state = fed(rows)
     out = state.close(before)
-    again = ExposedRows.from_bytes(state.to_bytes())
-    assert again == state == state + again == state.known() + state.pending()
+    loaded = ExposedRows.from_bytes(state.to_bytes())
+    assert loaded == state == state + loaded == state.known() + state.pending()
     assert state.known() == state.known_of(out.exposures)
     panes = state.split(4, 2)
     for (start, _), piece in panes.items():
@@ -163,7 +163,7 @@ def test_what_stays_goes_through_bytes_panes_and_parts(rows: list[Row], before: 
             table = part.sets[0].settled()
             assert ((table.times >= start) & (table.times < start + 4)).all()
     assert sum(panes.values(), start=state.empty()) == state
-    assert rows_of(again.close(END_OF_TIME)) == rows_of(state.close(END_OF_TIME))
+    assert rows_of(loaded.close(END_OF_TIME)) == rows_of(state.close(END_OF_TIME))
 
 
 @settings(max_examples=EXAMPLES // 4)
@@ -174,14 +174,14 @@ def test_events_are_attributed_by_what_is_known(
     state = fed(rows, window)
     out = state.close(before)
     events = [e for e in parsed(rows) if isinstance(e, Event)]
-    known = [e for e in parsed(rows) if isinstance(e, Exposure) and e.time < before]
-    given = ([e.unit for e in events], [e.time for e in events])
-    arms = arms_of(state.attribute(*map(np.array, given)), len(events)) if events else []
-    for event, found in zip(events, arms, strict=True):
+    exposures = [e for e in parsed(rows) if isinstance(e, Exposure) and e.time < before]
+    columns = ([e.unit for e in events], [e.time for e in events])
+    arms = arms_of(state.attribute(*map(np.array, columns)), len(events)) if events else []
+    for event, event_arms in zip(events, arms, strict=True):
         for name in EXPERIMENTS:
-            exact = exposed.arm_at(event.unit, event.time, name, known, window)
-            assert found.get(name) == exact
-    assert set(out.attribution.arms) == {e.experiment for e in known}
+            exact = exposed.arm_at(event.unit, event.time, name, exposures, window)
+            assert event_arms.get(name) == exact
+    assert set(out.attribution.arms) == {e.experiment for e in exposures}
 
 
 def test_an_event_belongs_to_an_exposure_from_its_time_until_the_end_of_the_window() -> None:
@@ -250,8 +250,10 @@ def test_of_many_random_streams_each_is_as_by_brute_force_however_it_is_closed()
             random.shuffle(new)
             state = state + fed(new[::2], window) + fed(new[1::2], window)
             outs.append(state.close(after))
-        found = sorted((row for out in outs for row in exposures_of(out)), key=repr)
-        assert found == sorted(((*one, first) for one, first in exact.exposures), key=repr)
+        exposures = sorted((row for out in outs for row in exposures_of(out)), key=repr)
+        assert exposures == sorted(
+            ((*exposure, first) for exposure, first in exact.exposures), key=repr
+        )
         assert sorted((row for out in outs for row in rows_of(out)), key=repr) == sorted(
             [
                 (e.unit, e.time, *e.content, {name: arm for name, arm in its.items() if arm})
@@ -283,8 +285,8 @@ def test_units_come_back_as_metrics_of_units_take_them() -> None:
 
 
 def test_events_in_one_table_are_those_given_apart() -> None:
-    one, two = ExposedRows(COLUMNS), ExposedRows(COLUMNS)
-    one.update(
+    mixed, apart = ExposedRows(COLUMNS), ExposedRows(COLUMNS)
+    mixed.update(
         ["x", "x", "y"],
         [1, 2, 3],
         DictionaryColumn(np.array([0, 1, 0]), ("e", None)),
@@ -293,11 +295,11 @@ def test_events_in_one_table_are_those_given_apart() -> None:
         price=[np.nan, 7.5, np.nan],
         page=DictionaryColumn(np.array([1, 0, 1]), ("home", "unused")),
     )
-    two.update_exposures(["y", "x"], [3, 1], ["e", "e"], ["b", "a"])
-    two.update_events(["x"], [2], event_ids=["id"], price=[7.5], page=["home"])
-    assert one == two
-    found = one.compute()
-    assert (found.events, found.exposures, found.first_ms, found.last_ms) == (1, {"e": 2}, 1, 3)
+    apart.update_exposures(["y", "x"], [3, 1], ["e", "e"], ["b", "a"])
+    apart.update_events(["x"], [2], event_ids=["id"], price=[7.5], page=["home"])
+    assert mixed == apart
+    result = mixed.compute()
+    assert (result.events, result.exposures, result.first_ms, result.last_ms) == (1, {"e": 2}, 1, 3)
 
 
 def test_an_exposure_takes_at_most_24_bytes() -> None:
@@ -339,7 +341,7 @@ def test_exposures_out_of_order_or_twice_are_refused() -> None:
     head, body = unframe(STATE_MAGIC, state.to_bytes())
     ids = bytes(body[2:10]), bytes(body[10:18])
     assert ids == ((1).to_bytes(8, "little"), (2).to_bytes(8, "little"))
-    for one, two in ((ids[1], ids[0]), (ids[0], ids[0])):
-        damaged = bytes(body[:2]) + one + two + bytes(body[18:])
+    for first, second in ((ids[1], ids[0]), (ids[0], ids[0])):
+        damaged = bytes(body[:2]) + first + second + bytes(body[18:])
         with pytest.raises(StateError, match="out of order"):
             ExposedRows.from_bytes(frame(STATE_MAGIC, head, damaged))

@@ -66,10 +66,10 @@ def test_closing_gives_what_every_impression_finds_among_all_outcomes(
 ) -> None:
     exact = joins.closed(parsed(rows), Terms(COUNTS, WINDOW, attribution, 9), before)
     out = fed(rows, attribution).close(before)
-    found = [row[1:] for row in listed(out)]
-    assert sorted(found) == sorted(
-        (one.time, *one.content, labels["click"], float(labels["sale"]))
-        for one, labels in exact.rows
+    contents = [row[1:] for row in listed(out)]
+    assert sorted(contents) == sorted(
+        (impression.time, *impression.content, labels["click"], float(labels["sale"]))
+        for impression, labels in exact.rows
     )
     assert out.conflicts == exact.conflicts
     assert left(out) == exact.left
@@ -115,8 +115,8 @@ def test_parts_by_id_close_apart_and_come_together_again(
     assert sum(parts.values(), start=whole.empty()) == whole
     outs = [part.close(before) for part in parts.values()]
     out = whole.close(before)
-    assert sorted(row for one in outs for row in listed(one)) == listed(out)
-    assert sorted(pair for one in outs for pair in left(one)) == left(out)
+    assert sorted(row for output in outs for row in listed(output)) == listed(out)
+    assert sorted(pair for output in outs for pair in left(output)) == left(out)
     assert sum(parts.values(), start=whole.empty()) == whole
 
 
@@ -127,8 +127,8 @@ def test_what_stays_goes_through_bytes_and_panes(
 ) -> None:
     state = fed(rows, attribution)
     state.close(before)
-    again = JoinRows.from_bytes(state.to_bytes())
-    assert again == state == state + again
+    loaded = JoinRows.from_bytes(state.to_bytes())
+    assert loaded == state == state + loaded
     panes = state.split(4, 2)
     for (start, number), piece in panes.items():
         assert start % 4 == 0
@@ -137,9 +137,9 @@ def test_what_stays_goes_through_bytes_and_panes(
             assert ((table.times >= start) & (table.times < start + 4)).all()
             assert (table.ids >> np.uint64(63) == number).all()
     assert sum(panes.values(), start=state.empty()) == state
-    out = again.close(END_OF_TIME)
+    out = loaded.close(END_OF_TIME)
     assert listed(out) == listed(state.close(END_OF_TIME))
-    assert again == again.empty()
+    assert loaded == loaded.empty()
 
 
 def test_an_outcome_belongs_to_the_last_impression_or_to_every_one() -> None:
@@ -171,8 +171,8 @@ def places(*values: int) -> NDArray[np.intp]:
 def test_the_first_time_that_is_late_enough_is_found_in_each_span() -> None:
     low, high = spans(IDS, np.array([1, 1, 2, 7], np.uint64))
     assert (low.tolist(), high.tolist()) == ([0, 0, 3, 4], [3, 3, 3, 6])
-    wanted = np.array([3, 9, 0, 2], np.int64)
-    assert first_at_least(TIMES, low, high, wanted).tolist() == [1, 3, 3, 5]
+    thresholds = np.array([3, 9, 0, 2], np.int64)
+    assert first_at_least(TIMES, low, high, thresholds).tolist() == [1, 3, 3, 5]
 
 
 def test_an_impression_stands_unless_one_that_stands_came_shortly_before() -> None:
@@ -182,12 +182,12 @@ def test_an_impression_stands_unless_one_that_stands_came_shortly_before() -> No
 
 
 def test_an_outcome_belongs_to_the_last_impression_in_its_window_or_to_each() -> None:
-    low, last, at = places(0, 0, 3, 4), places(1, 2, 2, 5), np.array([5, 20, 9, 3])
-    owner, owned = pairs(TIMES, low, last, at, 6, every=False)
+    low, last, times = places(0, 0, 3, 4), places(1, 2, 2, 5), np.array([5, 20, 9, 3])
+    owner, owned = pairs(TIMES, low, last, times, 6, every=False)
     assert (owner.tolist(), owned.tolist()) == ([1, 5], [0, 3])
-    owner, owned = pairs(TIMES, low, last, at, 6, every=True)
+    owner, owned = pairs(TIMES, low, last, times, 6, every=True)
     assert (owner.tolist(), owned.tolist()) == ([0, 1, 4, 5], [0, 0, 3, 3])
-    nothing, _ = pairs(TIMES, low[:0], last[:0], at[:0], 6, every=True)
+    nothing, _ = pairs(TIMES, low[:0], last[:0], times[:0], 6, every=True)
     assert len(nothing) == 0
 
 
@@ -200,7 +200,7 @@ def test_the_order_of_events_is_by_id_and_time_and_stable() -> None:
 def test_sums_are_rounded_once_in_any_order() -> None:
     values = [1e308, 1e308, -1e308, 0.1, -1e308]
     for order in list(permutations(values))[::7]:
-        found = sums(np.array([*order, -0.0]), places(1, 1, 1, 1, 1, 2), 4)
-        assert found.tolist() == [0.0, 0.1, 0.0, 0.0]
-        assert math.copysign(1, found[2]) == 1
+        totals = sums(np.array([*order, -0.0]), places(1, 1, 1, 1, 1, 2), 4)
+        assert totals.tolist() == [0.0, 0.1, 0.0, 0.0]
+        assert math.copysign(1, totals[2]) == 1
     assert sums(np.array([1e308, 1e308]), places(0, 0), 1).tolist() == [math.inf]

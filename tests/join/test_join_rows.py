@@ -33,8 +33,8 @@ def every(n: int) -> dict[str, Any]:
 
 
 def rows(**settings: Any) -> JoinRows:
-    given: dict[str, Any] = {"columns": {}, "outcomes": {"click": "once"}, "label_window_ms": 10}
-    return JoinRows(**{**given, **settings})
+    defaults: dict[str, Any] = {"columns": {}, "outcomes": {"click": "once"}, "label_window_ms": 10}
+    return JoinRows(**{**defaults, **settings})
 
 
 def test_every_kind_of_column_comes_back_as_it_was() -> None:
@@ -42,22 +42,22 @@ def test_every_kind_of_column_comes_back_as_it_was() -> None:
     state.update_impressions([*range(8)], [*range(8)], **every(8))
     out = JoinRows.from_bytes(state.to_bytes()).close(100)
     order = np.argsort(out.times_ms)
-    for name, given in every(8).items():
+    for name, expected in every(8).items():
         column = out.columns[name]
         if isinstance(column, DictionaryColumn):
-            found: list[object] = [column.values[i] for i in column.codes[order].tolist()]
+            values: list[object] = [column.values[i] for i in column.codes[order].tolist()]
         elif name == "user":
             assert isinstance(column, HashedIds)
-            found, given = column[order].tolist(), hash_ids(given).tolist()
+            values, expected = column[order].tolist(), hash_ids(expected).tolist()
         else:
-            found = column[order].tolist()
-        assert found == given, name
+            values = column[order].tolist()
+        assert values == expected, name
 
 
 def test_events_of_both_kinds_in_one_table_are_those_given_apart() -> None:
     columns = {"score": "float32", "variant": "key"}
-    one, two = (rows(columns=columns, outcomes={"buy": "sum"}) for _ in range(2))
-    one.update(
+    mixed, apart = (rows(columns=columns, outcomes={"buy": "sum"}) for _ in range(2))
+    mixed.update(
         np.array(["impression", "buy", "impression"]),
         ["x", "x", "y"],
         [1, 2, 3],
@@ -66,11 +66,11 @@ def test_events_of_both_kinds_in_one_table_are_those_given_apart() -> None:
         score=[0.5, np.nan, 0.25],
         variant=DictionaryColumn(np.array([0, 1, 0]), ("a", "unused")),
     )
-    two.update_impressions(["y", "x"], [3, 1], score=[0.25, 0.5], variant=["a", "a"])
-    two.update_outcomes(["buy"], hash_ids(["x"]), [2], values=[7.5], event_ids=["e"])
-    assert one == two
-    assert one.compute().outcomes == {"buy": 1}
-    assert (one.compute().first_ms, one.compute().last_ms) == (1, 3)
+    apart.update_impressions(["y", "x"], [3, 1], score=[0.25, 0.5], variant=["a", "a"])
+    apart.update_outcomes(["buy"], hash_ids(["x"]), [2], values=[7.5], event_ids=["e"])
+    assert mixed == apart
+    assert mixed.compute().outcomes == {"buy": 1}
+    assert (mixed.compute().first_ms, mixed.compute().last_ms) == (1, 3)
 
 
 def test_outcomes_of_equal_time_and_value_are_told_apart_by_their_event_ids() -> None:
@@ -87,8 +87,8 @@ def test_small_batches_cost_what_they_hold_and_give_the_same_set() -> None:
     variants = random.integers(0, 300, 6_000).astype(str)
     whole, small = (rows(columns={"variant": "key"}) for _ in range(2))
     whole.update_impressions(ids, times, variant=variants)
-    for at in np.array_split(random.permutation(6_000), 70):
-        small.update_impressions(ids[at], times[at], variant=variants[at])
+    for indexes in np.array_split(random.permutation(6_000), 70):
+        small.update_impressions(ids[indexes], times[indexes], variant=variants[indexes])
     assert small == whole == small + whole
     different = len({*zip(ids.tolist(), times.tolist(), variants.tolist(), strict=True)})
     assert whole.compute().impressions == different

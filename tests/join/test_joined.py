@@ -12,20 +12,20 @@ from streammetrics import ExactAUC, InputError, Joined, LabelDelays, PerKey, Rat
 
 
 def clicks(**settings: Any) -> Joined:
-    given: dict[str, Any] = {"columns": {}, "outcomes": {"click": "once"}, "label_window_ms": 10}
-    return Joined(Ratio(), **{**given, **settings})
+    defaults: dict[str, Any] = {"columns": {}, "outcomes": {"click": "once"}, "label_window_ms": 10}
+    return Joined(Ratio(), **{**defaults, **settings})
 
 
 def test_before_its_window_closes_an_impression_is_pending_and_no_negative() -> None:
     state = clicks()
     state.update("impression", [1, 2], [0, 1])
-    found = state.compute()
-    assert (found.closed, found.pending, found.share_pending) == (0, 2, 1.0)
-    assert math.isnan(found.result.ratio)  # type: ignore[attr-defined]
+    result = state.compute()
+    assert (result.closed, result.pending, result.share_pending) == (0, 2, 1.0)
+    assert math.isnan(result.result.ratio)  # type: ignore[attr-defined]
     state.update(["click", "impression"], [1, 3], [9, 11])
-    found = state.compute()
-    assert (found.closed, found.pending, found.closed_before_ms) == (1, 2, 1)
-    assert found.result.ratio == 1.0  # type: ignore[attr-defined]
+    result = state.compute()
+    assert (result.closed, result.pending, result.closed_before_ms) == (1, 2, 1)
+    assert result.result.ratio == 1.0  # type: ignore[attr-defined]
     assert state + state == state
 
 
@@ -34,9 +34,9 @@ def test_what_comes_after_its_time_was_closed_is_late() -> None:
     state.update("impression", [1, 2], [0, 50])
     state.close(20)
     state.update(["impression", "click", "click"], [9, 1, 2], [19, 5, 51])
-    found = state.compute()
-    assert (found.late_impressions, found.late_outcomes) == (1, 1)
-    assert (found.closed, found.pending) == (1, 1)
+    result = state.compute()
+    assert (result.late_impressions, result.late_outcomes) == (1, 1)
+    assert (result.closed, result.pending) == (1, 1)
     state.close(100)
     assert state.compute().result.ratio == 0.5  # type: ignore[attr-defined]
     assert state.compute().delays["click"].attributed == 1
@@ -57,14 +57,18 @@ def test_closing_in_steps_and_in_shards_counts_what_one_state_counts() -> None:
     whole = Joined(metric, columns, {"click": "once"}, 10)
     shards = [whole.empty() for _ in range(3)]
     order = np.argsort(times, kind="stable")
-    for number, at in enumerate(np.array_split(order, 30)):
+    for number, indexes in enumerate(np.array_split(order, 30)):
         for i, shard in enumerate(shards):
-            mine = at[ids[at] % 3 == i]
+            shard_indexes = indexes[ids[indexes] % 3 == i]
             shard.update(
-                kinds[mine], ids[mine], times[mine], scores=scores[mine], keys=ids[mine] % 2
+                kinds[shard_indexes],
+                ids[shard_indexes],
+                times[shard_indexes],
+                scores=scores[shard_indexes],
+                keys=ids[shard_indexes] % 2,
             )
             if number % (i + 2) == 0:
-                shard.close(int(times[at].min()) - 10)
+                shard.close(int(times[indexes].min()) - 10)
     whole.update(kinds, ids, times, scores=scores, keys=ids % 2)
     joined = sum(shards[1:], start=shards[0])
     for state in (whole, joined):
@@ -83,8 +87,8 @@ def test_what_the_metric_would_refuse_is_refused_when_it_comes() -> None:
 
 
 def test_an_outcome_of_several_is_named_as_the_label() -> None:
-    both = {"click": "once", "sale": "sum"}
-    state = clicks(outcomes=both, inputs={"numerators": "sale", "denominators": "click"})
+    outcomes = {"click": "once", "sale": "sum"}
+    state = clicks(outcomes=outcomes, inputs={"numerators": "sale", "denominators": "click"})
     state.update(["impression", "sale", "click"], [1, 1, 1], [0, 1, 2], values=[0, 7.5, 0])
     state.close(100)
     assert state.compute().result.ratio == 7.5  # type: ignore[attr-defined]

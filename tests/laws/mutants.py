@@ -32,8 +32,8 @@ class ArrayColumn(Column):
     nbytes = property(lambda self: self.values.nbytes)
 
     def widen(self, width: int) -> None:
-        more = np.zeros((width - self.width, self.values.shape[1]), self.values.dtype)
-        self.values, self.width = np.concatenate([self.values, more]), width
+        padding = np.zeros((width - self.width, self.values.shape[1]), self.values.dtype)
+        self.values, self.width = np.concatenate([self.values, padding]), width
 
     def merge(self, other: Self, to: Slots) -> None:
         np.add.at(self.values, to, other.values)
@@ -52,8 +52,8 @@ class LastColumn(ArrayColumn):
     """The last row that came, and whether one came."""
 
     def merge(self, other: Self, to: Slots) -> None:
-        known = other.values[:, 1] > 0
-        self.values[to[known]] = other.values[known]
+        mask = other.values[:, 1] > 0
+        self.values[to[mask]] = other.values[mask]
 
 
 class Array(Part[ArrayColumn]):
@@ -431,8 +431,8 @@ class DividesByItsRows(Clicks, schema="mutant-divides/1"):
     counts = Counts(2)
 
     def compute(self) -> Any:
-        found = super().compute()
-        return WithInterval(found, int(found.rows))
+        result = super().compute()
+        return WithInterval(result, int(result.rows))
 
 
 class CallsItselfASet(Clicks, schema="mutant-no-set/1"):

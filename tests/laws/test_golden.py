@@ -32,12 +32,12 @@ def read(name: str) -> Accumulator:
 
 def test_golden_files_are_read_and_give_their_results() -> None:
     for name in write.GOLDEN:
-        state, known = read(name), KNOWN[name]
-        assert setting_text(state) == known["metric"], name
-        assert state.schema == known["schema"], name
-        assert state.digest() == known["digest"], name
-        assert json.loads(json.dumps(write.readable(state.compute()))) == known["result"], name
-        assert [list(row) for row in state.provenance] == known["provenance"], name
+        state, record = read(name), KNOWN[name]
+        assert setting_text(state) == record["metric"], name
+        assert state.schema == record["schema"], name
+        assert state.digest() == record["digest"], name
+        assert json.loads(json.dumps(write.readable(state.compute()))) == record["result"], name
+        assert [list(row) for row in state.provenance] == record["provenance"], name
 
 
 def test_the_same_rows_give_the_same_bytes_today() -> None:
@@ -49,16 +49,19 @@ def test_the_same_rows_give_the_same_bytes_today() -> None:
 
 def test_many_rows_give_the_same_bytes_today() -> None:
     for name in write.GOLDEN:
-        found = write.computed(name, write.LARGE).digest()
-        assert found == KNOWN[name]["digest of 20000 rows"], name
+        digest = write.computed(name, write.LARGE).digest()
+        assert digest == KNOWN[name]["digest of 20000 rows"], name
 
 
 def test_golden_states_go_on_counting() -> None:
-    for name, (empty, given) in write.GOLDEN.items():
-        state, more = empty + read(name), given(50)  # with what bytes know by its hash alone
-        state.update(**more)
+    for name, (empty, make_columns) in write.GOLDEN.items():
+        state, columns = (
+            empty + read(name),
+            make_columns(50),
+        )  # with what bytes know by its hash alone
+        state.update(**columns)
         fresh = write.computed(name)
-        fresh.update(**more)
+        fresh.update(**columns)
         assert state == fresh, name
 
 
@@ -83,11 +86,11 @@ def test_golden_states_of_a_former_layout_give_the_same_results() -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_state_of_a_former_form_is_refused_and_says_what_to_do(name: str) -> None:
     """Groups of users held scores on a fixed grid, from which their keys cannot be made."""
-    with pytest.raises(StateError) as found:
+    with pytest.raises(StateError) as error:
         load(write.FOLDER / "former" / f"{name}.state")
-    assert found.value.got == "'user-groups/1'"
-    assert found.value.expected == "the schema 'user-groups/2' for these settings"
-    assert "count the rows again, or read the estimate with the version that" in found.value.hint
+    assert error.value.got == "'user-groups/1'"
+    assert error.value.expected == "the schema 'user-groups/2' for these settings"
+    assert "count the rows again, or read the estimate with the version that" in error.value.hint
     assert read("user-groups-ratio").schema == "user-groups/1", "that of other metrics is the same"
     assert b"user-groups/2" in read(name).to_bytes()
 
@@ -118,16 +121,16 @@ def test_the_golden_state_of_a_case_stands_beside_its_result(
         monkeypatch.setattr(write, name, short)
     monkeypatch.setattr(write, "metric_types", lambda: {"Ratio": Ratio})
     assert write.main() == 0 and [path.name for path in tmp_path.iterdir()] == ["results.json"]
-    said = write.known()["ratio"]
-    assert load(write.kept("ratio", said) or b"") == write.computed("ratio")
-    assert write.main() == 0 and write.known()["ratio"] == said
+    record = write.known()["ratio"]
+    assert load(write.kept("ratio", record) or b"") == write.computed("ratio")
+    assert write.main() == 0 and write.known()["ratio"] == record
     short["ratio"] = Ratio(), lambda n: {"numerators": np.arange(n) % 2}
-    assert write.main() == 1 and write.known()["ratio"] == said
+    assert write.main() == 1 and write.known()["ratio"] == record
 
 
 def test_every_file_is_known_and_small() -> None:
     files = {path.stem: path.stat().st_size for path in write.FOLDER.glob("*.state")}
-    short = {name for name, said in KNOWN.items() if "state" in said}
+    short = {name for name, record in KNOWN.items() if "state" in record}
     assert {*files, *short} == set(KNOWN) >= set(write.GOLDEN) and not short & set(files)
     assert sum(files.values()) < 200_000
 
@@ -141,9 +144,9 @@ def test_the_script_writes_nothing_anew_and_changes_nothing(
     monkeypatch.setattr(write, "metric_types", lambda: {"Ratio": Ratio, "Panel": Panel})
     assert write.main() == 0
     assert json.loads((tmp_path / "results.json").read_text()).keys() == {"ratio", "panel"}
-    kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    contents = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert write.main() == 0
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == kept
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == contents
     (tmp_path / "ratio.state").write_bytes(b"other")
     assert write.main() == 1
     assert "ratio (ratio/2)" in capsys.readouterr().err
@@ -163,9 +166,9 @@ def test_another_processor_and_another_hash_seed_give_the_same_bytes() -> None:
         check=False,
     )
     assert (run.returncode, run.stderr) == (0, "")
-    said = json.loads(run.stdout)
-    assert said["features"] == []
-    assert said["results"] == {name: KNOWN[name]["result"] for name in write.GOLDEN}
-    assert said["digests"] == {
+    output = json.loads(run.stdout)
+    assert output["features"] == []
+    assert output["results"] == {name: KNOWN[name]["result"] for name in write.GOLDEN}
+    assert output["digests"] == {
         name: [KNOWN[name]["digest"], KNOWN[name]["digest of 20000 rows"]] for name in write.GOLDEN
     }

@@ -49,15 +49,15 @@ HUGE = [
 @cache
 def small_state(case: Case[Any], rows: int = 7) -> bytes:
     """The bytes of a state of a few rows, the last that hypothesis thinks of."""
-    found: list[Sequence[Any]] = []
+    samples: list[Sequence[Any]] = []
 
     @hypothesis.settings(max_examples=3, phases=[hypothesis.Phase.generate])
     @given(st.lists(case.row, min_size=rows, max_size=rows))
-    def draw(some: Sequence[Any]) -> None:
-        found.append(some)
+    def draw(sample: Sequence[Any]) -> None:
+        samples.append(sample)
 
     draw()
-    return case.fed(found[-1]).to_bytes()
+    return case.fed(samples[-1]).to_bytes()
 
 
 def opened(data: bytes, magic: bytes = STATE_MAGIC) -> tuple[bytes, bytes]:
@@ -119,24 +119,24 @@ def body_with(head: bytes, body: bytes, start: int, stop: int, part: bytes) -> M
 def cut_or_too_long(case: Case[Any]) -> list[Made]:
     head, body = opened(small_state(case))
     end = len(body)
-    longer = [body_with(head, body, end, end, more) for more in (b"\0", b"\1", body)]
+    longer = [body_with(head, body, end, end, tail) for tail in (b"\0", b"\1", body)]
     return [body_with(head, body, i, end, b"") for i in range(end)] + longer
 
 
 def any_byte_altered(case: Case[Any]) -> list[Made]:
     head, body = opened(small_state(case))
     return [
-        body_with(head, body, at, at + 1, bytes((new,)))
-        for at in range(len(body))
-        for new in {0, 1, 2, 0x7F, 0x80, 0xFF, body[at] ^ 1, body[at] ^ 0x80} - {body[at]}
+        body_with(head, body, index, index + 1, bytes((new,)))
+        for index in range(len(body))
+        for new in {0, 1, 2, 0x7F, 0x80, 0xFF, body[index] ^ 1, body[index] ^ 0x80} - {body[index]}
     ]
 
 
 def huge_claims(case: Case[Any]) -> list[Made]:
     head, body = opened(small_state(case))
     return [
-        body_with(head, body, at, at + rest, claim)
-        for at in range(len(body))
+        body_with(head, body, index, index + rest, claim)
+        for index in range(len(body))
         for claim in HUGE
         for rest in (1, len(body))
     ]
@@ -156,19 +156,21 @@ STRANGE = json.loads(
 def strange_settings(case: Case[Any]) -> list[Made]:
     head, body = opened(small_state(case, 1))
     schema, settings = json.loads(head)
-    others = [
+    texts = [
         json.dumps([schema, {**settings, name: value}], sort_keys=True, separators=(",", ":"))
         for name in settings
         for value in STRANGE
     ]
-    return [partial(framed, one.encode(), of) for one in others for of in (body, bytes(64))]
+    return [
+        partial(framed, text.encode(), payload) for text in texts for payload in (body, bytes(64))
+    ]
 
 
 def altered_settings(case: Case[Any]) -> list[Made]:
     head, body = opened(small_state(case, 1))
     return [
-        partial(framed, with_part(head, at, at + 1, bytes((new,))), body)
-        for at in range(len(head))
+        partial(framed, with_part(head, index, index + 1, bytes((new,))), body)
+        for index in range(len(head))
         for new in b'09-"{[ \xff'
     ]
 
@@ -196,6 +198,6 @@ MAY_BE_ANOTHER_STATE = (any_byte_altered, huge_claims, strange_settings, altered
 
 @pytest.mark.parametrize("case", classes_first(CASES), ids=str)
 def test_hostile_bytes_are_refused_or_are_those_of_another_state(case: Case[Any]) -> None:
-    for made in NEVER_TAKEN + MAY_BE_ANOTHER_STATE:
-        accepted = count_accepted(made.__name__, made(case), SOME if case in FIRST else FEW)
-        assert made in MAY_BE_ANOTHER_STATE or not accepted, made.__name__
+    for make in NEVER_TAKEN + MAY_BE_ANOTHER_STATE:
+        accepted = count_accepted(make.__name__, make(case), SOME if case in FIRST else FEW)
+        assert make in MAY_BE_ANOTHER_STATE or not accepted, make.__name__

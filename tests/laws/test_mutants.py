@@ -72,7 +72,7 @@ def case_of(kind: type[Accumulator], *, oracle: bool) -> Case[Any]:
             {"labels": [0, 2], "scores": [0.5, 0.5]},
             {"labels": [0, 1], "scores": [0.5, float("nan")]},
         ),
-        others=[kind(**given) for given in settings],
+        others=[kind(**options) for options in settings],
         oracle=share if oracle else None,
     )
 
@@ -84,7 +84,7 @@ def share(rows: Sequence[Any]) -> dict[str, Any]:
 
 def broken(kind: type[Accumulator], *, oracle: bool) -> set[str]:
     case = case_of(kind, oracle=oracle)
-    found = set[str]()
+    names = set[str]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a law that wants silence asks for it itself
         for seed, rows in enumerate(ROWS):
@@ -92,8 +92,8 @@ def broken(kind: type[Accumulator], *, oracle: bool) -> set[str]:
                 try:
                     law(case, rows, Random(seed))
                 except Exception:
-                    found.add(law.__name__)
-    return found
+                    names.add(law.__name__)
+    return names
 
 
 def test_a_sound_metric_breaks_no_law() -> None:
@@ -114,9 +114,9 @@ def test_a_mutant_breaks_its_laws_and_no_others(mutant: type[Accumulator]) -> No
 
 
 def test_every_mutant_is_listed() -> None:
-    found = {
+    kinds = {
         kind
         for kind in vars(mutants).values()
         if isinstance(kind, type) and issubclass(kind, Clicks) and kind.schema
     }
-    assert found - {mutants.Sound} == set(BROKEN)
+    assert kinds - {mutants.Sound} == set(BROKEN)

@@ -53,34 +53,34 @@ def altered(body: bytes, other: bytes, random: Random) -> bytes:
     """A body with a few bytes changed, or a part of another state of the same metric in it."""
     data = bytearray(body)
     for _ in range(random.choice((1, 1, 1, 2, 3))):
-        at = random.randrange(len(data) + 1)
+        index = random.randrange(len(data) + 1)
         match random.randrange(6):
-            case 0 | 1 if at < len(data):
-                data[at] = random.choice((0, 1, 2, 127, 128, 255, random.randrange(256)))
-            case 2 if at < len(data):
-                data[at] = (data[at] + random.choice((-1, 1))) % 256
+            case 0 | 1 if index < len(data):
+                data[index] = random.choice((0, 1, 2, 127, 128, 255, random.randrange(256)))
+            case 2 if index < len(data):
+                data[index] = (data[index] + random.choice((-1, 1))) % 256
             case 3:
-                data[at : at + random.randrange(9)] = random.choice(_LARGE)
+                data[index : index + random.randrange(9)] = random.choice(_LARGE)
             case 4:
-                there = random.randrange(len(other) + 1)
-                some = other[there : there + random.randrange(20)]
-                data[at : at + len(some)] = some
+                start = random.randrange(len(other) + 1)
+                part = other[start : start + random.randrange(20)]
+                data[index : index + len(part)] = part
             case _:
-                end = min(len(data), at + random.randrange(1, 9))
-                data[at:end] = data[at:end][::-1]
+                end = min(len(data), index + random.randrange(1, 9))
+                data[index:end] = data[index:end][::-1]
     return bytes(data)
 
 
 def show(result: object) -> None:
     """All that a page, a report, a notebook or the command line ask of a result."""
     repr(result)
-    for one in parts(result):
-        views, _, _ = views_of(one), counts_of(one), texts_of(one)
-        interval = getattr(one, "interval", None)
+    for part in parts(result):
+        views, _, _ = views_of(part), counts_of(part), texts_of(part)
+        interval = getattr(part, "interval", None)
         for view in views if callable(interval) else ():
             interval(view)
-        for kind in kinds_of(one):
-            figure_of(one, kind)
+        for kind in kinds_of(part):
+            figure_of(part, kind)
     html = getattr(result, "_repr_html_", None)
     if callable(html):
         html()
@@ -90,8 +90,8 @@ def parts(result: object) -> Iterator[object]:
     """A result and those within it, the first of them."""
     yield result
     if isinstance(result, Mapping):
-        for one, _ in zip(result.values(), range(8), strict=False):
-            yield from parts(one)
+        for part, _ in zip(result.values(), range(8), strict=False):
+            yield from parts(part)
     total = getattr(result, "total", None)
     if total is not None and not isinstance(total, float | int):
         yield from parts(total)
@@ -199,8 +199,8 @@ def _rounded() -> GroupedAUC:
     state = GroupedAUC(round_weights=True)
     state.update([0, 1], [0.5, 0.5], groups=[0, 0], weights=[0.3, 1])
     state.compute()
-    one, zero = np.ones(1, np.float32), np.zeros(1, np.intp)
-    state.rounded.add(one, zero.astype(np.uint8), zero, groups=np.zeros(1, np.int64))
+    scores, zero = np.ones(1, np.float32), np.zeros(1, np.intp)
+    state.rounded.add(scores, zero.astype(np.uint8), zero, groups=np.zeros(1, np.int64))
     return state
 
 
@@ -297,11 +297,11 @@ def _keyed(metric: Accumulator, numbers: Sequence[float], n: int, random: Random
     for key in range(n):
         rows = random.choice((1, 2, 9))
         columns = {}
-        for name in (one for one in metric.arguments() if one != "weights"):
+        for name in (argument for argument in metric.arguments() if argument != "weights"):
             is_class = name == "labels" and not isinstance(metric, Regression)
-            some = (0, 1) if is_class else numbers
-            some = random.sample(some, random.choice((1, 2)))
-            columns[name] = [random.choice(some) for _ in range(rows)]
+            choices = (0, 1) if is_class else numbers
+            choices = random.sample(choices, random.choice((1, 2)))
+            columns[name] = [random.choice(choices) for _ in range(rows)]
         state.update([key] * rows, **columns)
     return state
 
@@ -336,24 +336,24 @@ def test_numbers_among_those_of_many_keys_are_refused_as_alone(name: str) -> Non
             sums["predicted"] = (child.predicted.inner, slot * metric.bins + cell)
         part = random.choice(list(sums))
         column, at_slot = sums[part]
-        own = abs(column.value(at_slot)) or 1.0
+        size = abs(column.value(at_slot)) or 1.0
         amounts = (
-            own,
-            2 * own * random.random(),
-            own * 2**-29,
-            own * 2**-32,
-            own * 2**-52,
+            size,
+            2 * size * random.random(),
+            size * 2**-29,
+            size * 2**-32,
+            size * 2**-52,
             1.0,
             5e-324,
             np.inf,
         )
         value = random.choice((1, -1)) * random.choice(amounts)
         column.add(np.array([value]), np.array([at_slot]))
-        key = next(key for key, at in changed.states.index[0].items() if at == slot)
+        key = next(key for key, position in changed.states.index[0].items() if position == slot)
         accepted = []
-        for one in (changed, changed.state(key)):
+        for candidate in (changed, changed.state(key)):
             try:
-                accepted.append(load(one.to_bytes()) == one)
+                accepted.append(load(candidate.to_bytes()) == candidate)
             except StateError:
                 accepted.append(False)
         assert accepted[0] == accepted[1], (part, key, value)

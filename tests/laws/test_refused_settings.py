@@ -252,16 +252,16 @@ def test_a_setting_out_of_range_is_refused_by_its_name() -> None:
         kind = getattr(make, "__name__", "")
         for right, name, values in rows:
             for value in values:
-                said = f"{kind}({right}, {name}={value!r})"
+                call = f"{kind}({right}, {name}={value!r})"
                 try:
                     make(**{**right, name.partition("[")[0]: value})
                 except SettingsError as error:
                     parts = (error.expected, error.got, error.where, error.hint)
-                    assert all(parts), said
+                    assert all(parts), call
                     where = error.where.replace("(", ".").rstrip(")")
-                    assert where in (f"{kind}.{name}", name) or where == kind == "SlidingAUC", said
+                    assert where in (f"{kind}.{name}", name) or where == kind == "SlidingAUC", call
                 else:
-                    raise AssertionError(f"{said} is made")
+                    raise AssertionError(f"{call} is made")
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -29,7 +29,7 @@ class Scenario:
     def flags(self, without: str) -> list[str]:
         """The arguments of Spin; without: the condition to leave out, "0" for none."""
         names = ("PENDING", "WINDOW", "DEPLOYS", "RETRIES", "GOES_BACK", "MERGES", "IDLES")
-        given = dict.fromkeys(names, "0") | dict(
+        options = dict.fromkeys(names, "0") | dict(
             setting.split("=") for setting in self.settings.split()
         )
         values = {
@@ -37,7 +37,7 @@ class Scenario:
             "TIMES": int(self.times[::-1], 16),
             "KINDS": int(self.kinds[::-1], 16),
             "WITHOUT": without,
-            **given,
+            **options,
         }
         return [f"-D{name}={value}" for name, value in values.items()]
 

@@ -50,9 +50,9 @@ def search(folder: Path, scenario: str, without: str = "0") -> Search:
 
 def run(folder: Path, *command: str | Path) -> str:
     """The output of a command that must succeed."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    process = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 def each_in_a_process(names: list[str]) -> list[object]:

@@ -48,7 +48,7 @@ class Run:
     def __init__(self, given: argparse.Namespace, root: Path) -> None:
         self.given, self.root = given, root
         self.paths = files(given.sources, root)
-        usual = files([one for one in SOURCES if (root / one).exists()], root)
+        usual = files([source for source in SOURCES if (root / source).exists()], root)
         self.traced = sorted({*self.paths, *usual})  # so that the next run, of others, has them too
         self.sources = {path: (root / path).read_text(encoding="utf-8") for path in self.paths}
         self.covered_file = root / given.folder / "covered"
@@ -90,10 +90,10 @@ class Run:
     def _read_covered(self) -> Covered | None:
         if not self.covered_file.exists():
             return None
-        found: Covered = pickle.loads(self.covered_file.read_bytes())
+        covered: Covered = pickle.loads(self.covered_file.read_bytes())
         now = covering.hashes([*self.paths, *self._files_of_tests()], self.root)
-        same = found.files.items() >= now.items() and self.given.tests == found.arguments
-        return found if same else None
+        same = covered.files.items() >= now.items() and self.given.tests == covered.arguments
+        return covered if same else None
 
     def _files_of_tests(self) -> list[str]:
         return sorted({item.path.relative_to(self.root).as_posix() for item in self.items})
@@ -107,10 +107,10 @@ class Run:
         passed: dict[int, float] = {}
         for _, outcome in running.run(self.items, iter(timed), self.given.workers):
             passed |= outcome.passed
-        left_out = [item.nodeid for at, item in enumerate(self.items) if at not in passed]
+        left_out = [item.nodeid for index, item in enumerate(self.items) if index not in passed]
         for file, times in sorted(Counter(name.partition("::")[0] for name in left_out).items()):
             say(f"{file}: {times} tests are left out, since they fail without a mutant")
-        parts = [tests for part in parts if (tests := [at for at in part if at in passed])]
+        parts = [tests for part in parts if (tests := [test for test in part if test in passed])]
         took = time.monotonic() - started
         say(f"{len(passed):,} tests ran in {took:.0f} s; now with a tracer")
         lines: dict[str, set[tuple[str, int]]] = {}
@@ -122,20 +122,20 @@ class Run:
                     return None
                 lines |= pickle.loads(Path(job.name).read_bytes())
         say(f"traced in {time.monotonic() - started - took:.0f} s")
-        seconds = {self.items[at].nodeid: passed[at] for at in sorted(passed)}
-        found = Covered.of(seconds, lines, hashes, self.given.tests)
+        seconds = {self.items[test].nodeid: passed[test] for test in sorted(passed)}
+        covered = Covered.of(seconds, lines, hashes, self.given.tests)
         self.covered_file.parent.mkdir(parents=True, exist_ok=True)
-        self.covered_file.write_bytes(pickle.dumps(found))
-        return found
+        self.covered_file.write_bytes(pickle.dumps(covered))
+        return covered
 
     def _parts(self, count: int) -> Iterator[list[int]]:
         """Tests in parts of about one size, those of a file in one part."""
         by_file: dict[str, list[int]] = {}
-        for at, item in enumerate(self.items):
-            by_file.setdefault(item.nodeid.partition("::")[0], []).append(at)
+        for index, item in enumerate(self.items):
+            by_file.setdefault(item.nodeid.partition("::")[0], []).append(index)
         groups = list(by_file.values())
         for part in range(count):
-            if tests := [at for group in groups[part::count] for at in group]:
+            if tests := [test for group in groups[part::count] for test in group]:
                 yield tests
 
     def _traced(self, tests: Sequence[int], folder: Path) -> Job:
@@ -149,12 +149,12 @@ class Run:
             tracer.start()
 
         def after() -> None:
-            found = {}
-            for at in tests:
-                name = self.items[at].nodeid
+            lines_by_test = {}
+            for test in tests:
+                name = self.items[test].nodeid
                 lines = tracer.lines_of(name)
-                found[name] = {(path.removeprefix(prefix), line) for path, line in lines}
-            place.write_bytes(pickle.dumps(found))
+                lines_by_test[name] = {(path.removeprefix(prefix), line) for path, line in lines}
+            place.write_bytes(pickle.dumps(lines_by_test))
 
         return Job(str(place), tests, self._unhurried, before, after)
 
@@ -166,20 +166,22 @@ class Run:
 
     def _run(self, covered: Covered) -> None:
         matrix = Matrix.read(self.given.results)
-        done = {(result.path, result.key) for result in matrix.results}
-        every = [one for path in self.paths for one in mutants_of(path, self.sources[path])]
+        keys = {(result.path, result.key) for result in matrix.results}
+        every = [
+            candidate for path in self.paths for candidate in mutants_of(path, self.sources[path])
+        ]
         chosen = sample(every, None if self.given.all else self.given.per_function, self.given.seed)
-        chosen = [one for one in chosen if one.key not in EQUIVALENT]
+        chosen = [candidate for candidate in chosen if candidate.key not in EQUIVALENT]
         if self.given.sources == list(SOURCES):
-            for key in sorted(EQUIVALENT.keys() - {one.key for one in every}):
+            for key in sorted(EQUIVALENT.keys() - {candidate.key for candidate in every}):
                 say(f"EQUIVALENT names a mutant of former code: {key}")
-        todo = [one for one in chosen if (one.path, one.key) not in done]
-        outside = sum(not one.function for one in every)
+        todo = [candidate for candidate in chosen if (candidate.path, candidate.key) not in keys]
+        outside = sum(not candidate.function for candidate in every)
         say(
             f"{len(every):,} mutants, of which {outside:,} outside of functions are never run;"
             f" {len(chosen):,} chosen, {len(todo):,} to run"
         )
-        place = {item.nodeid: at for at, item in enumerate(self.items)}
+        place = {item.nodeid: index for index, item in enumerate(self.items)}
         places = [place[name] for name in covered.seconds]
         took = {place[name]: seconds for name, seconds in covered.seconds.items()}
         jobs: dict[str, tuple[Mutant, int]] = {}
@@ -191,11 +193,11 @@ class Run:
                 if not tests:
                     self._note(matrix, mutant, NOT_COVERED, why="no test executes it")
                     continue
-                met = [places[at] for at in self._affordable(covered, tests)]
+                numbers = [places[test] for test in self._affordable(covered, tests)]
                 name = f"{mutant.path} {mutant.key}"
                 jobs[name] = mutant, len(tests)
                 before = functools.partial(self._change, mutant)
-                order = met if self.given.until_killed else sorted(met)
+                order = numbers if self.given.until_killed else sorted(numbers)
                 yield Job(name, order, limit, before, until_killed=self.given.until_killed)
 
         def limit(test: int) -> float:
@@ -203,22 +205,22 @@ class Run:
 
         begun = time.monotonic()
         ran = running.run(self.items, ready(), self.given.workers)
-        for at, (job, outcome) in enumerate(ran, start=1):
+        for number, (job, outcome) in enumerate(ran, start=1):
             mutant, count = jobs.pop(job.name)
             self._judge(matrix, mutant, outcome, count, took)
             if time.monotonic() > begun + 20:
                 begun = time.monotonic()
-                say(f"{at:,} mutants have met their tests, after {begun - started:,.0f} s")
+                say(f"{number:,} mutants have met their tests, after {begun - started:,.0f} s")
         say(f"{len(todo):,} mutants took {time.monotonic() - started:,.0f} s: {matrix.path}")
 
     def _affordable(self, covered: Covered, tests: Sequence[int]) -> Iterator[int]:
         """The narrow tests first, as many as fit into the time for one mutant."""
         spent, seconds = 0.0, list(covered.seconds.values())
-        for at in tests:
-            spent += seconds[at]
-            if self.given.budget and spent > self.given.budget and at != tests[0]:
+        for test in tests:
+            spent += seconds[test]
+            if self.given.budget and spent > self.given.budget and test != tests[0]:
                 return
-            yield at
+            yield test
 
     def _change(self, mutant: Mutant) -> None:
         """Change the code of this process."""
@@ -232,16 +234,16 @@ class Run:
     def _judge(
         self, matrix: Matrix, mutant: Mutant, outcome: Outcome, count: int, took: dict[int, float]
     ) -> None:
-        met = [*outcome.passed, *outcome.failed, *outcome.hung]
+        tests = [*outcome.passed, *outcome.failed, *outcome.hung]
         if outcome.error:
             return self._note(matrix, mutant, NOT_RUN, why=outcome.error, covering=count)
-        numbers = matrix.numbers({self.items[at].nodeid: took[at] for at in met})
-        number = dict(zip(met, numbers, strict=True))
-        killers = sorted(number[at] for at in (*outcome.failed, *outcome.hung))
+        numbers = matrix.numbers({self.items[test].nodeid: took[test] for test in tests})
+        number = dict(zip(tests, numbers, strict=True))
+        killers = sorted(number[test] for test in (*outcome.failed, *outcome.hung))
         seconds = sum(outcome.passed.values()) + sum(outcome.failed.values())
         self._note(
             matrix, mutant, KILLED if killers else SURVIVED, killers=killers,
-            hung=[number[at] for at in outcome.hung], met=len(met), covering=count,
+            hung=[number[test] for test in outcome.hung], met=len(tests), covering=count,
             seconds=round(seconds, 3),
         )  # fmt: skip
 
@@ -278,33 +280,33 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--results", type=Path, metavar="FILE", help="FOLDER/results.jsonl")
     parser.add_argument("--report", action="store_true", help="run nothing")
     parser.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"))
-    given = parser.parse_args(arguments)
-    given.results = given.results or given.folder / "results.jsonl"
-    given.tests = [*given.tests, "-m", given.marked]
-    return given
+    options = parser.parse_args(arguments)
+    options.results = options.results or options.folder / "results.jsonl"
+    options.tests = [*options.tests, "-m", options.marked]
+    return options
 
 
 def main() -> int:
-    given, root = parse(), Path.cwd()
-    if given.compare:
-        alive, gone = report.compare(*map(Matrix.read, given.compare))
+    options, root = parse(), Path.cwd()
+    if options.compare:
+        alive, gone = report.compare(*map(Matrix.read, options.compare))
         for where in alive:
             say(f"was killed, and is not any more: {where}")
         say(f"{len(alive):,} survive that were killed; {len(gone):,} of the killed are not in it")
         return 1 if alive else 0
-    if not given.report:
+    if not options.report:
         os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
         try:
-            run = Run(given, root)
+            run = Run(options, root)
         except FileNotFoundError as error:
             say(f"{error}")
             return 2
         covering.note_caches({"tests", *(part for path in run.traced for part in Path(path).parts)})
-        ended = pytest.main([*QUIET.split(), *given.tests], plugins=[run])
+        ended = pytest.main([*QUIET.split(), *options.tests], plugins=[run])
         if run.error or ended not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             say(run.error or f"pytest ended with {ended!r}")
             return 2
-    for line in report.text(Matrix.read(given.results), KEPT, given.until_killed):
+    for line in report.text(Matrix.read(options.results), KEPT, options.until_killed):
         say(line)
     return 0
 

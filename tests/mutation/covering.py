@@ -59,10 +59,10 @@ class Tracer:
 
     def __call__(self, frame: FrameType, event: str, arg: object) -> Callable[..., Any] | None:
         code = frame.f_code
-        found = self._locals.get(code)
-        if found is None and code.co_filename in self.files:
-            found = self._locals[code] = self._local(code)
-        return found
+        handler = self._locals.get(code)
+        if handler is None and code.co_filename in self.files:
+            handler = self._locals[code] = self._local(code)
+        return handler
 
     def _local(self, code: CodeType) -> Callable[..., Any]:
         lines = self.current.codes.setdefault(code, set())
@@ -76,15 +76,15 @@ class Tracer:
 
     def lines_of(self, name: str) -> set[tuple[str, int]]:
         """The file and line of all that the context has executed or used."""
-        seen, left = {name}, [name]
-        found = set()
+        names, left = {name}, [name]
+        places = set()
         while left:
             context = self.contexts.get(left.pop(), Context())
             for code, lines in context.codes.items():
-                found |= {(code.co_filename, line) for line in lines}
-            left += context.uses - seen
-            seen |= context.uses
-        return found
+                places |= {(code.co_filename, line) for line in lines}
+            left += context.uses - names
+            names |= context.uses
+        return places
 
 
 def note_caches(packages: Set[str]) -> None:
@@ -96,24 +96,24 @@ def note_caches(packages: Set[str]) -> None:
             return lru_cache()(maxsize)
 
         def decorate(function: Any) -> Any:
-            ours = isinstance(function, FunctionType)  # sqlite3 caches a method, too
-            if not ours or function.__module__.partition(".")[0] not in packages:
+            is_function = isinstance(function, FunctionType)  # sqlite3 caches a method, too
+            if not is_function or function.__module__.partition(".")[0] not in packages:
                 return original(maxsize, typed)(function)
             name = f"{function.__module__}.{function.__qualname__}"
 
-            def missed(*args: Any, **named: Any) -> Any:
+            def missed(*args: Any, **keywords: Any) -> Any:
                 if _tracer is None:
-                    return function(*args, **named)
+                    return function(*args, **keywords)
                 with _tracer.of(name):
-                    return function(*args, **named)
+                    return function(*args, **keywords)
 
             cached = original(maxsize, typed)(missed)
 
             @functools.wraps(function)
-            def call(*args: Any, **named: Any) -> Any:
+            def call(*args: Any, **keywords: Any) -> Any:
                 if _tracer is not None:
                     _tracer.current.uses.add(name)
-                return cached(*args, **named)
+                return cached(*args, **keywords)
 
             call.cache_clear, call.cache_info = cached.cache_clear, cached.cache_info  # type: ignore[attr-defined]
             _caches.append(cached.cache_clear)
@@ -143,8 +143,10 @@ class Noting:
         """A test is a context, and uses the fixtures that outlive it."""
         with self.tracer.of(item.nodeid):
             info = getattr(item, "_fixtureinfo", None)
-            for each in info.name2fixturedefs.values() if info else ():
-                self.tracer.current.uses |= {_name(one) for one in each if one.scope != "function"}
+            for fixtures in info.name2fixturedefs.values() if info else ():
+                self.tracer.current.uses |= {
+                    _name(fixture) for fixture in fixtures if fixture.scope != "function"
+                }
             return (yield)
 
     @pytest.hookimpl(wrapper=True)
@@ -180,19 +182,19 @@ class Covered:
     ) -> Covered:
         """From the lines of each test."""
         by_line: dict[tuple[str, int], array[int]] = {}
-        for at, test in enumerate(seconds):
+        for index, test in enumerate(seconds):
             for line in lines[test]:
-                by_line.setdefault(line, array("i")).append(at)
+                by_line.setdefault(line, array("i")).append(index)
         breadth = [len(lines[test]) for test in seconds]
         return cls(seconds, by_line, breadth, files, arguments)
 
     def tests_of(self, path: str, first: int, last: int) -> list[int]:
         """The tests that execute any of these lines, narrow ones first."""
         keys = [(path, line) for line in range(first, last + 1)]
-        found = set().union(*(self.by_line.get(key, ()) for key in keys))
-        return sorted(found, key=lambda at: (self.breadth[at], at))
+        tests = set().union(*(self.by_line.get(key, ()) for key in keys))
+        return sorted(tests, key=lambda test: (self.breadth[test], test))
 
 
 def hashes(paths: Iterable[str], root: Path) -> dict[str, str]:
     """Of the contents of files."""
-    return {one: hashlib.sha256((root / one).read_bytes()).hexdigest() for one in paths}
+    return {path: hashlib.sha256((root / path).read_bytes()).hexdigest() for path in paths}

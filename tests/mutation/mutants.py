@@ -71,48 +71,48 @@ def mutants_of(path: str, source: str) -> list[Mutant]:
     """All of a file, in the order of its lines."""
     tree = ast.parse(source)
     hashes: dict[ast.AST, str] = {}
-    seen: Counter[str] = Counter()
-    found = []
+    counts: Counter[str] = Counter()
+    mutants = []
     for index, edit in enumerate(_edits(tree)):
         if edit.function is not None and edit.function not in hashes:
             hashes[edit.function] = _hash(edit.function)
         stem = f"{edit.name}#{hashes.get(edit.function, '')}:{edit.operator}"  # type: ignore[arg-type]
-        key = f"{stem}.{seen[stem]}"
-        seen[stem] += 1
+        key = f"{stem}.{counts[stem]}"
+        counts[stem] += 1
         first, last = edit.old.lineno, edit.old.end_lineno  # type: ignore[attr-defined]
         change = f"{_short(edit.old)} -> {_short(edit.new)}"
-        found.append(Mutant(path, first, last, edit.name, key, change, index))
-    return found
+        mutants.append(Mutant(path, first, last, edit.name, key, change, index))
+    return mutants
 
 
 def mutated(source: str, index: int) -> ast.Module:
     """The file with one change."""
     tree = ast.parse(source)
-    next(edit for at, edit in enumerate(_edits(tree)) if at == index).make()
+    next(edit for position, edit in enumerate(_edits(tree)) if position == index).make()
     return tree
 
 
 def files(sources: Iterable[str], root: Path) -> list[str]:
     """The Python files of files and folders, by their paths from the root."""
-    found = []
+    paths = []
     for source in sources:
         path = root / source
         if not path.exists():
             raise FileNotFoundError(f"{source}: expected a file or a folder in {root}")
-        found += [path] if path.is_file() else sorted(path.rglob("*.py"))
-    return [path.relative_to(root).as_posix() for path in found]
+        paths += [path] if path.is_file() else sorted(path.rglob("*.py"))
+    return [path.relative_to(root).as_posix() for path in paths]
 
 
-def sample(found: Iterable[Mutant], per_function: int | None, seed: int) -> list[Mutant]:
+def sample(mutants: Iterable[Mutant], per_function: int | None, seed: int) -> list[Mutant]:
     """Some of each function, the same ones wherever it stands; of `None` all."""
     by_function: dict[tuple[str, str], list[Mutant]] = {}
-    for mutant in found:
+    for mutant in mutants:
         if mutant.function:
             by_function.setdefault((mutant.path, mutant.function), []).append(mutant)
     chosen = []
     for group in by_function.values():
-        drawn = sorted(group, key=lambda one: _digest(f"{seed}:{one.key}"))[:per_function]
-        chosen += sorted(drawn, key=lambda one: one.index)
+        drawn = sorted(group, key=lambda member: _digest(f"{seed}:{member.key}"))[:per_function]
+        chosen += sorted(drawn, key=lambda member: member.index)
     return chosen
 
 
@@ -124,23 +124,25 @@ def _edits(tree: ast.Module) -> Iterator[Edit]:
 
     def walk(
         node: ast.AST,
-        put: Callable[[Any], None],
+        setter: Callable[[Any], None],
         function: ast.AST | None,
         names: tuple[str, ...],
         field: str = "",
     ) -> Iterator[Edit]:
         for operator, new in _changes(node, field):
-            yield Edit(node, operator, new, put, function, ".".join(names) if function else "")
+            yield Edit(node, operator, new, setter, function, ".".join(names) if function else "")
         for field, value in ast.iter_fields(node):
-            inner, named = function, names
+            inner, inner_names = function, names
             if field in ("annotation", "returns"):
                 continue
             if isinstance(node, (*FUNCTIONS, ast.ClassDef)) and field == "body" and not function:
-                named = (*names, node.name)
+                inner_names = (*names, node.name)
                 inner = node if isinstance(node, FUNCTIONS) else None
-            for at, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            for position, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
                 if isinstance(child, ast.AST) and not _is_left_out(child):
-                    yield from walk(child, put_into(node, field, at), inner, named, field)
+                    yield from walk(
+                        child, put_into(node, field, position), inner, inner_names, field
+                    )
 
     yield from walk(tree, lambda _: None, None, ())
 
@@ -148,8 +150,8 @@ def _edits(tree: ast.Module) -> Iterator[Edit]:
 def _changes(node: ast.AST, field: str) -> Iterator[tuple[str, ast.AST]]:
     match node:
         case ast.Compare(ops=ops):
-            for at, op in enumerate(ops):
-                new = [*ops[:at], COMPARISONS[type(op)](), *ops[at + 1 :]]
+            for position, op in enumerate(ops):
+                new = [*ops[:position], COMPARISONS[type(op)](), *ops[position + 1 :]]
                 yield "compare", _with(node, ops=new)
         case ast.BinOp(op=op) | ast.AugAssign(op=op) if type(op) in ARITHMETIC:
             yield "arithmetic", _with(node, op=ARITHMETIC[type(op)]())

@@ -46,40 +46,40 @@ class Matrix:
     @classmethod
     def read(cls, path: Path) -> Matrix:
         """What a file has; a last line that was cut off is taken away."""
-        found = cls(path)
+        matrix = cls(path)
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         if lines and not lines[-1].endswith(b"\n"):
             os.truncate(path, path.stat().st_size - len(lines.pop()))
         for line in lines:
-            said: dict[str, Any] = json.loads(line)
-            if "test" in said:
-                found.tests[said["test"]] = said["id"]
-                found.seconds[said["test"]] = said["seconds"]
+            record: dict[str, Any] = json.loads(line)
+            if "test" in record:
+                matrix.tests[record["test"]] = record["id"]
+                matrix.seconds[record["test"]] = record["seconds"]
             else:
-                found.results.append(Result(**said))
-        return found
+                matrix.results.append(Result(**record))
+        return matrix
 
     def numbers(self, tests: Mapping[str, float]) -> list[int]:
         """The numbers of tests; new ones are written down with their seconds."""
-        known = {name: number for number, name in self.tests.items()}
-        new = [name for name in tests if name not in known]
+        numbers = {name: number for number, name in self.tests.items()}
+        new = [name for name in tests if name not in numbers]
         for number, name in enumerate(new, start=len(self.tests)):
-            known[name], self.tests[number], self.seconds[number] = number, name, tests[name]
+            numbers[name], self.tests[number], self.seconds[number] = number, name, tests[name]
             self._write({"test": number, "id": name, "seconds": round(tests[name], 4)})
-        return [known[name] for name in tests]
+        return [numbers[name] for name in tests]
 
     def add(self, result: Result) -> None:
         """Write a result down."""
         self.results.append(result)
         self._write(asdict(result))
 
-    def _write(self, said: Mapping[str, object]) -> None:
+    def _write(self, record: Mapping[str, object]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(said) + "\n")
+            file.write(json.dumps(record) + "\n")
 
 
-def needless(matrix: Matrix, kept: Sequence[str]) -> list[str]:
+def needless(matrix: Matrix, patterns: Sequence[str]) -> list[str]:
     """Tests without which every mutant is still killed, slow ones first.
 
     Only those whose folders mirror the files that were mutated: others may hold other code.
@@ -90,25 +90,25 @@ def needless(matrix: Matrix, kept: Sequence[str]) -> list[str]:
             kills[number].append(result.key)
     killers = Counter(key for keys in kills.values() for key in keys)
     folders = {part for result in matrix.results for part in Path(result.path).parts}
-    found = []
-    for number in sorted(matrix.tests, key=lambda one: -matrix.seconds[one]):
+    names = []
+    for number in sorted(matrix.tests, key=lambda test: -matrix.seconds[test]):
         name = matrix.tests[number]
         top, *mirrored, _ = Path(_file(name)).parts
         judged = top == "tests" and mirrored and folders.issuperset(mirrored)
-        if not judged or any(fnmatch(name, one) for one in kept):
+        if not judged or any(fnmatch(name, pattern) for pattern in patterns):
             continue
         if all(killers[key] > 1 for key in kills[number]):
             killers.subtract(kills[number])
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
-def text(matrix: Matrix, kept: Sequence[str], until_killed: bool = False) -> Iterator[str]:
+def text(matrix: Matrix, patterns: Sequence[str], until_killed: bool = False) -> Iterator[str]:
     """The report, in Markdown; needless tests only if every mutant has met all of its tests."""
     yield from _table(matrix)
     yield from _not_killed(matrix)
     if not until_killed:
-        names = needless(matrix, kept)
+        names = needless(matrix, patterns)
         yield f"\nOf {len(matrix.tests):,} tests, {len(names):,} kill nothing of their own:\n"
         for file in sorted(set(map(_file, names))):
             of_file = [name.partition("::")[2] for name in names if _file(name) == file]
@@ -140,21 +140,21 @@ def _table(matrix: Matrix) -> Iterator[str]:
         groups[result.path].append(result)
     for name, results in (*sorted(groups.items()), ("all", matrix.results)):
         counts = Counter(result.status for result in results)
-        met = sum(result.met for result in results) / max(1, counts[KILLED] + counts[SURVIVED])
+        tests = sum(result.met for result in results) / max(1, counts[KILLED] + counts[SURVIVED])
         killers = sum(len(result.killers) for result in results) / max(1, counts[KILLED])
         numbers = " | ".join(str(counts[column]) for column in columns)
-        yield f"| {name} | {len(results)} | {numbers} | {met:.0f} | {killers:.0f} |"
+        yield f"| {name} | {len(results)} | {numbers} | {tests:.0f} | {killers:.0f} |"
 
 
 def _not_killed(matrix: Matrix) -> Iterator[str]:
     for status in (SURVIVED, NOT_COVERED, NOT_RUN):
-        found = [result for result in matrix.results if result.status == status]
-        if found:
+        results = [result for result in matrix.results if result.status == status]
+        if results:
             yield from ("", f"{status}:", "")
-        for one in sorted(found, key=lambda one: one.where):
-            cut = f", of {one.covering} that execute it" if one.met < one.covering else ""
-            tests = f"{one.met} tests{cut}" if one.met else one.why
-            yield f"- {one.where} ({tests}) `{one.key}`"
+        for entry in sorted(results, key=lambda row: row.where):
+            cut = f", of {entry.covering} that execute it" if entry.met < entry.covering else ""
+            tests = f"{entry.met} tests{cut}" if entry.met else entry.why
+            yield f"- {entry.where} ({tests}) `{entry.key}`"
 
 
 def _file(test: str) -> str:

@@ -158,27 +158,27 @@ class _Child:
 
     def read(self) -> bool:
         """What the child says; whether it goes on."""
-        said = os.read(self.pipe, 1 << 16)
-        *lines, self._rest = (self._rest + said).split(b"\n")
+        chunk = os.read(self.pipe, 1 << 16)
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
         for line in lines:
-            word, *more = json.loads(line)
+            word, *fields = json.loads(line)
             if word == "start":
                 self._running = True
-                self.deadline = time.monotonic() + 1.5 * more[0] + GRACE
+                self.deadline = time.monotonic() + 1.5 * fields[0] + GRACE
             elif word in ("passed", "failed"):
                 self._running = False
                 into = self.outcome.passed if word == "passed" else self.outcome.failed
-                into[self.left.pop(0)] = more[0]
+                into[self.left.pop(0)] = fields[0]
                 self.deadline = time.monotonic() + 10 * GRACE
             else:
-                self.outcome.error = more[0]
-        return bool(said) and not self._is_decided()
+                self.outcome.error = fields[0]
+        return bool(chunk) and not self._is_decided()
 
     def _is_decided(self) -> bool:
         """Whether the tests that are left need not run."""
         if self.job.until_killed and (self.outcome.failed or self.outcome.hung):
             return True
-        slow = [one for one, took in self.outcome.failed.items() if took >= self.job.limit(one)]
+        slow = [test for test, took in self.outcome.failed.items() if took >= self.job.limit(test)]
         return len(slow) + len(self.outcome.hung) >= HANGS
 
     def end(self) -> None:
@@ -219,13 +219,13 @@ class _Failures:
 def living_functions() -> dict[str, list[FunctionType]]:
     """The functions that there are, by file."""
     gc.unfreeze()  # tests/conftest.py hides them
-    found: dict[str, list[FunctionType]] = defaultdict(list)
-    for one in gc.get_objects():
-        if type(one) is FunctionType:
-            found[one.__code__.co_filename].append(one)
+    functions: dict[str, list[FunctionType]] = defaultdict(list)
+    for candidate in gc.get_objects():
+        if type(candidate) is FunctionType:
+            functions[candidate.__code__.co_filename].append(candidate)
     gc.collect()
     gc.freeze()  # so that children do not copy what they only read
-    return found
+    return functions
 
 
 class NotRun(Exception):
@@ -254,6 +254,6 @@ def replace(functions: Sequence[FunctionType], old: CodeType, new: CodeType) -> 
 
 def _codes(code: CodeType) -> Iterator[tuple[tuple[str, int, tuple[str, ...]], CodeType]]:
     yield (code.co_qualname, code.co_firstlineno, code.co_freevars), code
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            yield from _codes(one)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)

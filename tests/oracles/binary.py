@@ -11,11 +11,11 @@ Row = tuple[int, float]  # label, score
 
 def pair_counts(rows: Sequence[Row]) -> tuple[int, int, int]:
     """Pairs of a positive and a negative: ordered by the scores, tied, all."""
-    ours = [s for y, s in rows if y == 1]
-    others = [s for y, s in rows if y == 0]
-    wins = sum(a > b for a, b in product(ours, others))
-    ties = sum(a == b for a, b in product(ours, others))
-    return wins, ties, len(ours) * len(others)
+    positives = [s for y, s in rows if y == 1]
+    negatives = [s for y, s in rows if y == 0]
+    wins = sum(a > b for a, b in product(positives, negatives))
+    ties = sum(a == b for a, b in product(positives, negatives))
+    return wins, ties, len(positives) * len(negatives)
 
 
 def area(rows: Sequence[Row]) -> Fraction | None:

@@ -27,11 +27,11 @@ def figures(rows: Sequence[Row], bins: int, unit: Fraction = Fraction(1)) -> dic
     squares = sum((Fraction(s) - y) ** 2 * w for y, s, w in rows)
     gaps = []
     for i in range(bins):
-        here = [row for row in rows if in_bin(row[1], i, bins)]
-        if here:
-            size = sum(w for _, _, w in here)
-            gaps.append((abs(sum((Fraction(s) - y) * w for y, s, w in here)), size))
-    found = {
+        bin_rows = [row for row in rows if in_bin(row[1], i, bins)]
+        if bin_rows:
+            size = sum(w for _, _, w in bin_rows)
+            gaps.append((abs(sum((Fraction(s) - y) * w for y, s, w in bin_rows)), size))
+    values = {
         "brier": _over(squares, n),
         "mean_score": _over(predicted, n),
         "base_rate": _over(ones, n),
@@ -41,10 +41,10 @@ def figures(rows: Sequence[Row], bins: int, unit: Fraction = Fraction(1)) -> dic
         "positives": int(ones / unit),
     }
     if ones or not predicted:
-        found["ratio"] = _over(predicted, ones)
+        values["ratio"] = _over(predicted, ones)
     if predicted or not ones:
-        found["copc"] = _over(ones, predicted)
-    return found
+        values["copc"] = _over(ones, predicted)
+    return values
 
 
 def by_mass(rows: Sequence[Row], groups: int) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def errors(rows: Sequence[tuple[float, float, Fraction | int]]) -> dict[str, Any
     exact = [(Fraction(y), Fraction(s), w) for y, s, w in rows if w]
     n = sum(w for *_, w in exact)
     squares = sum((y - s) ** 2 * w for y, s, w in exact)
-    found = {
+    values = {
         "mae": _over(sum(abs(y - s) * w for y, s, w in exact), n),
         "mse": _over(squares, n),
         "r2": None,
@@ -79,5 +79,5 @@ def errors(rows: Sequence[tuple[float, float, Fraction | int]]) -> dict[str, Any
     if n:
         mean = sum(y * w for y, _, w in exact) / Fraction(n)
         spread = sum((y - mean) ** 2 * w for y, _, w in exact)
-        found["r2"] = 1 - squares / spread if spread else None
-    return found
+        values["r2"] = 1 - squares / spread if spread else None
+    return values

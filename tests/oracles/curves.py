@@ -25,51 +25,52 @@ def groups(rows: Sequence[Row]) -> list[Group]:
     return [(rows.count((0, s)), rows.count((1, s))) for s in scores]
 
 
-def points(found: Groups) -> list[tuple[int, int]]:
+def points(counts: Groups) -> list[tuple[int, int]]:
     """(fp, tp) from nothing to everything."""
-    at = [(0, 0)]
-    for n, p in found:
-        at.append((at[-1][0] + n, at[-1][1] + p))
-    return at
+    corners = [(0, 0)]
+    for n, p in counts:
+        corners.append((corners[-1][0] + n, corners[-1][1] + p))
+    return corners
 
 
-def ap(found: Groups) -> Exact:
-    *_, (_, every) = points(found)
+def ap(counts: Groups) -> Exact:
+    *_, (_, every) = points(counts)
     if not every:
         return None
-    steps = zip(found, points(found)[1:], strict=True)
+    steps = zip(counts, points(counts)[1:], strict=True)
     return sum((Fraction(p, every) * Fraction(t, t + f) for (_, p), (f, t) in steps), Fraction())
 
 
-def pr_auc_trapezoid(found: Groups) -> Exact:
-    *_, (_, every) = points(found)
+def pr_auc_trapezoid(counts: Groups) -> Exact:
+    *_, (_, every) = points(counts)
     if not every:
         return None
-    at = [
-        (Fraction(t, every), Fraction(t, t + f) if t + f else Fraction(1)) for f, t in points(found)
+    curve = [
+        (Fraction(t, every), Fraction(t, t + f) if t + f else Fraction(1))
+        for f, t in points(counts)
     ]
-    pairs = pairwise(at)
+    pairs = pairwise(curve)
     return sum(((r1 - r0) * (p0 + p1) / 2 for (r0, p0), (r1, p1) in pairs), Fraction())
 
 
-def rates(found: Groups) -> list[tuple[Fraction, Fraction]] | None:
+def rates(counts: Groups) -> list[tuple[Fraction, Fraction]] | None:
     """(FPR, TPR) of every point; None with one class only."""
-    *_, (n, p) = points(found)
-    return [(Fraction(f, n), Fraction(t, p)) for f, t in points(found)] if n and p else None
+    *_, (n, p) = points(counts)
+    return [(Fraction(f, n), Fraction(t, p)) for f, t in points(counts)] if n and p else None
 
 
-def ks(found: Groups) -> Exact:
-    at = rates(found)
-    return max(abs(tpr - fpr) for fpr, tpr in at) if at else None
+def ks(counts: Groups) -> Exact:
+    curve = rates(counts)
+    return max(abs(tpr - fpr) for fpr, tpr in curve) if curve else None
 
 
 def partial_area(limit: Fraction) -> Callable[[Groups], Exact]:
-    def area(found: Groups) -> Exact:
-        at = rates(found)
-        if at is None:
+    def area(counts: Groups) -> Exact:
+        curve = rates(counts)
+        if curve is None:
             return None
         sum_ = Fraction()
-        for (x0, y0), (x1, y1) in pairwise(at):
+        for (x0, y0), (x1, y1) in pairwise(curve):
             end = min(x1, limit)
             if end > x0:
                 y = y0 + (y1 - y0) * (end - x0) / (x1 - x0)
@@ -79,11 +80,11 @@ def partial_area(limit: Fraction) -> Callable[[Groups], Exact]:
     return area
 
 
-def hits_above(found: Groups, share: Fraction) -> Fraction:
+def hits_above(counts: Groups, share: Fraction) -> Fraction:
     """Positives among this share of the rows, tied rows in proportion."""
-    left = share * sum(n + p for n, p in found)
+    left = share * sum(n + p for n, p in counts)
     hits = Fraction()
-    for n, p in found:
+    for n, p in counts:
         taken = min(left, Fraction(n + p))
         hits += taken * Fraction(p, n + p)
         left -= taken
@@ -93,9 +94,9 @@ def hits_above(found: Groups, share: Fraction) -> Fraction:
 def gain(i: int, k: int) -> Callable[[Groups], Exact]:
     """In the first i of k parts."""
 
-    def share(found: Groups) -> Exact:
-        every = sum(p for _, p in found)
-        return hits_above(found, Fraction(i, k)) / every if every else None
+    def share(counts: Groups) -> Exact:
+        every = sum(p for _, p in counts)
+        return hits_above(counts, Fraction(i, k)) / every if every else None
 
     return share
 
@@ -103,8 +104,8 @@ def gain(i: int, k: int) -> Callable[[Groups], Exact]:
 def lift(i: int, k: int) -> Callable[[Groups], Exact]:
     """Of part i of k."""
 
-    def rate(found: Groups) -> Exact:
-        above, below = gain(i, k)(found), gain(i - 1, k)(found)
+    def rate(counts: Groups) -> Exact:
+        above, below = gain(i, k)(counts), gain(i - 1, k)(counts)
         return None if above is None or below is None else (above - below) * k
 
     return rate
@@ -120,14 +121,14 @@ AIMS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
 def best(by: str, share: Fraction | None = None) -> Callable[[Groups], Exact]:
     """The greatest value of any point; of "distance" minus the square of the least."""
 
-    def value(found: Groups) -> Exact:
-        (n, p), at = points(found)[-1], rates(found)
+    def value(counts: Groups) -> Exact:
+        (n, p), curve = points(counts)[-1], rates(counts)
         if by == "accuracy" and share is None:
-            merits = [Fraction(t + n - f, n + p) for f, t in points(found)] if n + p else []
+            merits = [Fraction(t + n - f, n + p) for f, t in points(counts)] if n + p else []
         elif by == "accuracy" and share is not None:
-            merits = [share * tpr + (1 - share) * (1 - fpr) for fpr, tpr in at or ()]
+            merits = [share * tpr + (1 - share) * (1 - fpr) for fpr, tpr in curve or ()]
         else:
-            merits = [AIMS[by](fpr, tpr) for fpr, tpr in at or ()]
+            merits = [AIMS[by](fpr, tpr) for fpr, tpr in curve or ()]
         return max(merits, default=None)
 
     return value
@@ -159,15 +160,15 @@ def best_rate(
 ) -> Callable[[Groups], Exact]:
     """The greatest rate of the thresholds that meet the requirements."""
 
-    def value(found: Groups) -> Exact:
-        *_, (_, p) = points(found)
-        met = []
-        for f, t in points(found)[1:]:
+    def value(counts: Groups) -> Exact:
+        *_, (_, p) = points(counts)
+        values = []
+        for f, t in points(counts)[1:]:
             rates = recall(t, f, p - t), precision(t, f, p - t)
             required = zip(rates, (least_recall, least_precision), strict=True)
             if all(least is None or (x is not None and x >= least) for x, least in required):
-                met.append(rate(t, f, p - t))
-        return max((x for x in met if x is not None), default=None)
+                values.append(rate(t, f, p - t))
+        return max((x for x in values if x is not None), default=None)
 
     return value
 
@@ -175,9 +176,9 @@ def best_rate(
 def at_budget(rate: Rate, share: Fraction) -> Callable[[Groups], Exact]:
     """The rate at the least threshold that at most this share of the rows reaches."""
 
-    def value(found: Groups) -> Exact:
-        *_, (n, p) = points(found)
-        f, t = [(f, t) for f, t in points(found) if f + t <= share * (n + p)][-1]
+    def value(counts: Groups) -> Exact:
+        *_, (n, p) = points(counts)
+        f, t = [(f, t) for f, t in points(counts) if f + t <= share * (n + p)][-1]
         return rate(t, f, p - t)
 
     return value
@@ -190,16 +191,16 @@ def orders(bucket: Group) -> tuple[tuple[Group, ...], ...]:
     if not n + p:
         return ((),)
     first = [(a, b) for a in range(n + 1) for b in range(p + 1) if a + b]
-    return tuple((one, *rest) for one in first for rest in orders((n - one[0], p - one[1])))
+    return tuple((group, *rest) for group in first for rest in orders((n - group[0], p - group[1])))
 
 
 def all_orders(buckets: Groups) -> Iterator[list[Group]]:
     """Every order of the rows within their buckets."""
     for chosen in product(*map(orders, buckets)):
-        yield [group for some in chosen for group in some]
+        yield [group for order in chosen for group in order]
 
 
 def small_buckets(many: int, most: int) -> Iterator[list[Group]]:
     """Every way to fill so many buckets with up to so many rows of each class."""
-    one = [(n, p) for n in range(most + 1) for p in range(most + 1) if n + p]
-    yield from (list(some) for some in product(one, repeat=many))
+    choices = [(n, p) for n in range(most + 1) for p in range(most + 1) if n + p]
+    yield from (list(buckets) for buckets in product(choices, repeat=many))

@@ -59,19 +59,19 @@ def catalog(n_items: int, k: int) -> Callable[[Lists], dict[str, Any]]:
     """Each view from the lists themselves, without a table of counts."""
 
     def oracle(lists: Lists) -> dict[str, Any]:
-        kept = [list(items[:k]) for items in lists if items]
-        places = [item for items in kept for item in items]
-        shares = [Fraction(sum(i in items for items in kept), len(kept)) for i in places]
-        pairs = list(combinations(kept, 2))
+        rankings = [list(items[:k]) for items in lists if items]
+        places = [item for items in rankings for item in items]
+        shares = [Fraction(sum(i in items for items in rankings), len(rankings)) for i in places]
+        pairs = list(combinations(rankings, 2))
         distances = [1 - Fraction(len(set(a) & set(b)), k) for a, b in pairs]
         return {
-            "coverage": Fraction(len(set(places)), n_items) if kept else None,
-            "popularity": sum(shares) / len(places) if kept else None,
+            "coverage": Fraction(len(set(places)), n_items) if rankings else None,
+            "popularity": sum(shares) / len(places) if rankings else None,
             "novelty": _bits(shares),
             "personalization": sum(distances) / len(pairs) if pairs else None,
-            "lists_kept": len(kept),
-            "lists_under_k": sum(len(items) < k for items in kept),
-            "lists_empty": len(lists) - len(kept),
+            "lists_kept": len(rankings),
+            "lists_under_k": sum(len(items) < k for items in rankings),
+            "lists_empty": len(lists) - len(rankings),
             "shown": len(places),
             "items_shown": len(set(places)),
             "rows": len(lists),
@@ -96,20 +96,20 @@ def exposure(n_items: int, weights: Sequence[Fraction]) -> Callable[[Lists], dic
     k = len(weights)
 
     def oracle(lists: Lists) -> dict[str, Any]:
-        kept = [list(items[:k]) for items in lists if items]
-        each = [Fraction(0)] * n_items
-        for items in kept:
+        rankings = [list(items[:k]) for items in lists if items]
+        exposures = [Fraction(0)] * n_items
+        for items in rankings:
             for item, weight in zip(items, weights, strict=False):
-                each[item] += weight
-        different = [(value, each.count(value)) for value in set(each)]
+                exposures[item] += weight
+        different = [(value, exposures.count(value)) for value in set(exposures)]
         pairs = sum((abs(a - b) * m * n for a, m in different for b, n in different), Fraction(0))
-        total = sum(each, Fraction(0))
+        total = sum(exposures, Fraction(0))
         return {
             "gini": pairs / (2 * n_items * total) if total else None,
-            "lists_kept": len(kept),
-            "lists_under_k": sum(len(items) < k for items in kept),
-            "shown": sum(map(len, kept)),
-            "items_shown": len({item for items in kept for item in items}),
+            "lists_kept": len(rankings),
+            "lists_under_k": sum(len(items) < k for items in rankings),
+            "shown": sum(map(len, rankings)),
+            "items_shown": len({item for items in rankings for item in items}),
             "rows": len(lists),
         }
 

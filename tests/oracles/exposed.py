@@ -82,12 +82,12 @@ def closed(
     every = list(events)
     gone = {e for e in every if isinstance(e, Exposure) and e.time < before}
     entering = [e for e in gone if enters(e, experiments)]
-    known = least(entering)
-    names = {e.experiment for e in known}
+    firsts = least(entering)
+    names = {e.experiment for e in firsts}
     rows = [
-        (event, {name: arm_at(event.unit, event.time, name, known, window) for name in names})
+        (event, {name: arm_at(event.unit, event.time, name, firsts, window) for name in names})
         for event in sorted({e for e in every if isinstance(e, Event)}, key=repr)
         if event.time < before
     ]
-    exposures = [(e, first(e.unit, e.experiment, known) == e) for e in known]
+    exposures = [(e, first(e.unit, e.experiment, firsts) == e) for e in firsts]
     return Closed(rows, exposures, len(gone) - len(entering))

@@ -44,14 +44,18 @@ class Closed(NamedTuple):
 
 def standing(shown: Sequence[Shown], terms: Terms) -> list[Shown]:
     """Of each id the impressions that count, in order of time and content."""
-    kept: dict[Hashable, list[Shown]] = {}
-    for one in sorted(set(shown), key=lambda s: (s.time, s.content)):
-        mine = kept.setdefault(one.id, [])
+    impressions_by_id: dict[Hashable, list[Shown]] = {}
+    for impression in sorted(set(shown), key=lambda s: (s.time, s.content)):
+        impressions = impressions_by_id.setdefault(impression.id, [])
         horizon = terms.remember or 2 * terms.window
-        if terms.attribution == "one" and mine and one.time < mine[-1].time + horizon:
+        if (
+            terms.attribution == "one"
+            and impressions
+            and impression.time < impressions[-1].time + horizon
+        ):
             continue
-        mine.append(one)
-    return [one for mine in kept.values() for one in mine]
+        impressions.append(impression)
+    return [event for group in impressions_by_id.values() for event in group]
 
 
 def closed(events: Sequence[Shown | Outcome], terms: Terms, before: int) -> Closed:
@@ -59,31 +63,31 @@ def closed(events: Sequence[Shown | Outcome], terms: Terms, before: int) -> Clos
     shown = [event for event in events if isinstance(event, Shown)]
     outcomes = {event for event in events if isinstance(event, Outcome)}
     counted = standing(shown, terms)
-    labels: dict[Shown, list[Outcome]] = {one: [] for one in counted}
+    labels: dict[Shown, list[Outcome]] = {event: [] for event in counted}
     left = []
     for outcome in outcomes:
         earlier = [s for s in counted if s.id == outcome.id and s.time <= outcome.time]
         near = [s for s in earlier if outcome.time < s.time + terms.window]
         last = max(earlier, key=lambda s: (s.time, s.content), default=None)
-        for one in near if terms.attribution == "every" else near and [last]:
-            assert one is not None
-            labels[one].append(outcome)
+        for impression in near if terms.attribution == "every" else near and [last]:
+            assert impression is not None
+            labels[impression].append(outcome)
         if outcome.time < before:
             delay = -1 if last is None else outcome.time - last.time
-            known = delay < (terms.remember or 2 * terms.window)
-            left.append((outcome.kind, delay if known else -1))
+            is_recent = delay < (terms.remember or 2 * terms.window)
+            left.append((outcome.kind, delay if is_recent else -1))
     rows = [
-        (one, {name: label(mine, name, how) for name, how in terms.outcomes.items()})
-        for one, mine in labels.items()
-        if one.time < before
+        (event, {name: label(matches, name, how) for name, how in terms.outcomes.items()})
+        for event, matches in labels.items()
+        if event.time < before
     ]
-    gone = sum(one.time < before for one in set(shown))
+    gone = sum(event.time < before for event in set(shown))
     return Closed(rows, gone - len(rows), sorted(left))
 
 
 def label(outcomes: Sequence[Outcome], name: str, how: str) -> int | Fraction:
     """The label that outcomes of an impression give it."""
-    mine = [outcome for outcome in outcomes if outcome.kind == name]
+    matches = [outcome for outcome in outcomes if outcome.kind == name]
     if how == "sum":
-        return sum((Fraction(outcome.value) for outcome in mine), Fraction())
-    return len(mine) if how == "count" else min(len(mine), 1)
+        return sum((Fraction(outcome.value) for outcome in matches), Fraction())
+    return len(matches) if how == "count" else min(len(matches), 1)

@@ -53,25 +53,25 @@ def hits(pairs: Sequence[tuple[int, int]], n: int) -> list[Hits]:
 
 
 def averages(
-    found: Sequence[Hits], zero_division: float = math.nan
+    class_hits: Sequence[Hits], zero_division: float = math.nan
 ) -> dict[tuple[str, str], Exact]:
     """Each term of TERMS as its macro, weighted and micro average."""
-    given = {}
-    summed = [sum(h[i] for h in found) for i in range(3)]
+    means = {}
+    summed = [sum(h[i] for h in class_hits) for i in range(3)]
     for name, term in TERMS.items():
-        values = [term(*h) for h in found]
-        given[name, "macro"] = mean(values, [1] * len(found), zero_division)
-        given[name, "weighted"] = mean(values, [tp + fn for tp, _, fn in found], zero_division)
-        given[name, "micro"] = mean([term(*summed)], [1], zero_division)
-    return given
+        values = [term(*h) for h in class_hits]
+        means[name, "macro"] = mean(values, [1] * len(class_hits), zero_division)
+        means[name, "weighted"] = mean(values, [tp + fn for tp, _, fn in class_hits], zero_division)
+        means[name, "micro"] = mean([term(*summed)], [1], zero_division)
+    return means
 
 
 def kappa(pairs: Sequence[tuple[int, int]], cost: Callable[[int, int], int]) -> Exact:
     """1 - (the cost of the rows) / (that of every truth beside every prediction)."""
     n = len(pairs)
-    seen = sum(cost(t, p) for t, p in pairs)
+    observed = sum(cost(t, p) for t, p in pairs)
     expected = sum(cost(t, p) for (t, _), (_, p) in product(pairs, pairs))
-    ratio = over(n * seen, expected)
+    ratio = over(n * observed, expected)
     return None if ratio is None else 1 - ratio
 
 
@@ -79,10 +79,10 @@ def matthews_squared(pairs: Sequence[tuple[int, int]], n: int) -> Exact:
     """The square of the correlation of truth and prediction, as sums over the classes."""
 
     def covariance(a: int, b: int) -> int:
-        of = [[int(row[i] == k) for row in pairs] for k in range(n) for i in (a, b)]
+        indicators = [[int(row[i] == k) for row in pairs] for k in range(n) for i in (a, b)]
         return sum(
             len(pairs) * sum(x * y for x, y in zip(u, v, strict=True)) - sum(u) * sum(v)
-            for u, v in zip(of[::2], of[1::2], strict=True)
+            for u, v in zip(indicators[::2], indicators[1::2], strict=True)
         )
 
     return over(covariance(0, 1) ** 2, covariance(0, 0) * covariance(1, 1))
@@ -117,17 +117,17 @@ def average_precision(rows: Sequence[tuple[int, float]]) -> Exact:
     total = Fraction(0)
     for score in {s for _, s in rows}:
         above = [y for y, s in rows if s >= score]
-        here = sum(y for y, s in rows if s == score)
-        total += Fraction(here, positives) * Fraction(sum(above), len(above))
+        count = sum(y for y, s in rows if s == score)
+        total += Fraction(count, positives) * Fraction(sum(above), len(above))
     return total
 
 
 def average_precisions(labels: NDArray[np.bool_], scores: NDArray[np.float64]) -> list[Exact]:
     """The AP of each column [n, c], of thousands of rows."""
-    found = []
+    values = []
     for truth, column in zip(labels.T, scores.T, strict=True):
         places = np.unique(-column, return_inverse=True)[1]
         groups = np.zeros((places.max() + 1, 2), np.int64)
         np.add.at(groups, (places, truth.astype(np.intp)), 1)
-        found.append(curves.ap([(n, p) for n, p in groups.tolist()]))
-    return found
+        values.append(curves.ap([(n, p) for n, p in groups.tolist()]))
+    return values

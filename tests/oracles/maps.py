@@ -20,12 +20,12 @@ def rows_of_keys(
     rows: Sequence[tuple[Any, Any]], max_keys: int
 ) -> tuple[dict[Any, list[Any]], list[Any] | None]:
     """The rows of each key that is kept, and those of all others, if there are others."""
-    kept = set(sorted({key for key, _ in rows}, key=rank)[:max_keys])
-    by_key: dict[Any, list[Any]] = {key: [] for key in kept}
-    others = []
+    keys = set(sorted({key for key, _ in rows}, key=rank)[:max_keys])
+    by_key: dict[Any, list[Any]] = {key: [] for key in keys}
+    overflow = []
     for key, row in rows:
-        (by_key[key] if key in kept else others).append(row)
-    return by_key, others or None
+        (by_key[key] if key in keys else overflow).append(row)
+    return by_key, overflow or None
 
 
 def rows_of_windows(
@@ -45,9 +45,9 @@ def per_key(inner: Oracle, max_keys: int) -> Oracle:
     """The values of each key that is kept, and of the overflow."""
 
     def oracle(rows: Sequence[Any]) -> Mapping[Any, Any]:
-        by_key, others = rows_of_keys(rows, max_keys)
-        values = {key: inner(some) for key, some in by_key.items()}
-        return values if others is None else {**values, "overflow": inner(others)}
+        by_key, overflow = rows_of_keys(rows, max_keys)
+        values = {key: inner(key_rows) for key, key_rows in by_key.items()}
+        return values if overflow is None else {**values, "overflow": inner(overflow)}
 
     return oracle
 
@@ -57,7 +57,7 @@ def windows(inner: Oracle, size_ms: int, slide_ms: int) -> Oracle:
 
     def oracle(rows: Sequence[Any]) -> Mapping[Any, Any]:
         spans = rows_of_windows(rows, size_ms, slide_ms)
-        values = {span: inner(some) for span, some in spans.items()}
+        values = {span: inner(span_rows) for span, span_rows in spans.items()}
         return {**values, "total": inner([row for _, row in rows])}
 
     return oracle

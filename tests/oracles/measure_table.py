@@ -45,10 +45,10 @@ Parted: TypeAlias = tuple[list[Grades], Grades | None, Grades]
 
 def parted(items: Sequence[tuple[float, int]], ties: str, unseen: Grades = ()) -> Parted:
     """What every measure sees of one list."""
-    groups, known = ties_of(items), judged([grade for _, grade in items], unseen)
+    groups, pool = ties_of(items), judged([grade for _, grade in items], unseen)
     if ties == "expected":
-        return groups, None, known
-    return groups, {"worst": worst_order, "best": best_order}[ties](groups), known
+        return groups, None, pool
+    return groups, {"worst": worst_order, "best": best_order}[ties](groups), pool
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Truth:
 
     def of(self, one_list: Parted) -> Fraction:
         """The value of a list that was parted once for all measures."""
-        groups, order, known = one_list
-        return self.mean(groups, known) if order is None else self.formula(order, known)
+        groups, order, pool = one_list
+        return self.mean(groups, pool) if order is None else self.formula(order, pool)
 
     def denominator(self, items: Sequence[tuple[float, int]], unseen: Grades = ()) -> int:
         """What stands below the value of one list: R where lists are pooled, else 1."""
@@ -160,18 +160,18 @@ def _without_cut(rels: Sequence[int]) -> Iterator[Truth]:
 
 def ordered_truths(rels: Sequence[int] = (1, 2)) -> list[Truth]:
     """The measures that have no mean over the orders of tied items."""
-    found = []
+    rows = []
     for rel in rels:
         formula = one.inferred_precision(rel)
-        found.append(Truth(InfAP(rel=rel), formula, mean.any_order(formula)))
+        rows.append(Truth(InfAP(rel=rel), formula, mean.any_order(formula)))
         for recall in (0.0, 0.1, 0.35, 1.0):
             formula = one.interpolated_precision(rel, recall)
-            found.append(Truth(IPrec(rel=rel, recall=recall), formula, mean.any_order(formula)))
-    return found
+            rows.append(Truth(IPrec(rel=rel, recall=recall), formula, mean.any_order(formula)))
+    return rows
 
 
 def differences(
-    found: Mapping[Measure, Sequence[float]],
+    values: Mapping[Measure, Sequence[float]],
     lists: AllOrders,
     chosen: Sequence[Truth],
     ties: str,
@@ -181,7 +181,7 @@ def differences(
     for truth in chosen:
         tops, unit = lists.tops(truth.formula, ties)
         bottoms = [bottom * unit for bottom in truth.denominators(lists)]
-        got = found[truth.measure]
+        got = values[truth.measure]
         wrong += [
             f"{truth.measure} of {lists.lists[i]}: {got[i]!r}, not {Fraction(top, bottom or 1)}"
             for i, (top, bottom) in enumerate(zip(tops.tolist(), bottoms, strict=True))

@@ -70,10 +70,10 @@ def judged(grades: Sequence[int], unseen: Grades = ()) -> Grades:
 
 def values(formula: Formula, items: Sequence[Item], unseen: Grades = ()) -> dict[str, Fraction]:
     """A measure of one list under each tie rule: its mean, least and greatest over all orders."""
-    known = judged([grade for _, grade in items], unseen)
-    found = [formula(order, known) for order in orders(items)]
-    mean = found[0] if len(found) == 1 else sum(found, Fraction(0)) / len(found)
-    return {"expected": mean, "worst": min(found), "best": max(found)}
+    pool = judged([grade for _, grade in items], unseen)
+    results = [formula(order, pool) for order in orders(items)]
+    mean = results[0] if len(results) == 1 else sum(results, Fraction(0)) / len(results)
+    return {"expected": mean, "worst": min(results), "best": max(results)}
 
 
 class AllOrders:
@@ -92,7 +92,7 @@ class AllOrders:
             places += [sequences.setdefault(order, len(sequences)) for order in orders(items)]
             starts.append(len(places))
         self.sequences = tuple(sequences)
-        self._judged = [(one, judged(one, unseen)) for one in self.sequences]
+        self._judged = [(sequence, judged(sequence, unseen)) for sequence in self.sequences]
         self._known: dict[Formula, tuple[NDArray[np.object_], int]] = {}
         self._places, self._starts = np.array(places), np.array(starts[:-1])
         sizes = np.diff(starts).tolist()
@@ -114,11 +114,13 @@ class AllOrders:
     def _of_orders(self, formula: Formula) -> tuple[NDArray[np.object_], int]:
         """The value of each sequence of grades, as integers, and what all of them are over."""
         if formula not in self._known:
-            found = [formula(one, known) for one, known in self._judged]
-            unit = math.lcm(*{value.denominator for value in found if value.denominator < 1 << 64})
-            if any(unit % value.denominator for value in found):
+            results = [formula(sequence, pool) for sequence, pool in self._judged]
+            unit = math.lcm(
+                *{value.denominator for value in results if value.denominator < 1 << 64}
+            )
+            if any(unit % value.denominator for value in results):
                 unit = _UNIT
-            self._known[formula] = np.array([round(v * unit) for v in found], object), unit
+            self._known[formula] = np.array([round(v * unit) for v in results], object), unit
         return self._known[formula]
 
     @cached_property

@@ -18,7 +18,7 @@ from tests.oracles.ranking import UNJUDGED, Formula, Grades
 def cg(gain: str, cut: int | None) -> Formula:
     """Sum of gains (Jaervelin and Kekaelaeinen 2002)."""
 
-    def formula(ranked: Grades, known: Grades) -> Fraction:
+    def formula(ranked: Grades, pool: Grades) -> Fraction:
         return Fraction(sum(gain_of(gain, grade) for grade in ranked[:cut]))
 
     return formula
@@ -35,7 +35,7 @@ def dcg(gain: str, cut: int | None) -> Formula:
             if grade > 0
         )
 
-    return lambda ranked, known: formula(ranked)
+    return lambda ranked, pool: formula(ranked)
 
 
 def ndcg(gain: str, cut: int | None) -> Formula:
@@ -43,9 +43,9 @@ def ndcg(gain: str, cut: int | None) -> Formula:
     sum_of = dcg(gain, cut)
 
     @cache
-    def formula(ranked: Grades, known: Grades) -> Fraction:
-        best = sum_of(known, known)
-        return sum_of(ranked, known) / best if best else Fraction(0)
+    def formula(ranked: Grades, pool: Grades) -> Fraction:
+        best = sum_of(pool, pool)
+        return sum_of(ranked, pool) / best if best else Fraction(0)
 
     return formula
 
@@ -53,7 +53,7 @@ def ndcg(gain: str, cut: int | None) -> Formula:
 def reciprocal_rank(rel: int, cut: int | None) -> Formula:
     """1/rank of the first relevant item, 0 without one."""
 
-    def formula(ranked: Grades, known: Grades) -> Fraction:
+    def formula(ranked: Grades, pool: Grades) -> Fraction:
         ranks = _relevant_ranks(ranked[:cut], rel)
         return Fraction(1, ranks[0]) if ranks else Fraction(0)
 
@@ -62,26 +62,26 @@ def reciprocal_rank(rel: int, cut: int | None) -> Formula:
 
 def hit(rel: int, cut: int | None) -> Formula:
     """Whether a relevant item is in the first `cut`."""
-    return lambda ranked, known: Fraction(bool(_relevant_ranks(ranked[:cut], rel)))
+    return lambda ranked, pool: Fraction(bool(_relevant_ranks(ranked[:cut], rel)))
 
 
 def hits(rel: int, cut: int | None) -> Formula:
     """How many relevant items are in the first `cut`."""
-    return lambda ranked, known: Fraction(len(_relevant_ranks(ranked[:cut], rel)))
+    return lambda ranked, pool: Fraction(len(_relevant_ranks(ranked[:cut], rel)))
 
 
 def precision(rel: int, cut: int) -> Formula:
     """Relevant items in the first `cut`, over `cut`, also where the list is shorter."""
-    return lambda ranked, known: Fraction(len(_relevant_ranks(ranked[:cut], rel)), cut)
+    return lambda ranked, pool: Fraction(len(_relevant_ranks(ranked[:cut], rel)), cut)
 
 
 def recall(rel: int, cut: int | None) -> Formula:
     """Relevant items in the first `cut`, over R; 0 where that is 0."""
 
-    def formula(ranked: Grades, known: Grades) -> Fraction:
-        total = n_relevant(known, rel)
-        found = len(_relevant_ranks(ranked[:cut], rel))
-        return Fraction(found, total) if total else Fraction(0)
+    def formula(ranked: Grades, pool: Grades) -> Fraction:
+        total = n_relevant(pool, rel)
+        count = len(_relevant_ranks(ranked[:cut], rel))
+        return Fraction(count, total) if total else Fraction(0)
 
     return formula
 
@@ -90,8 +90,8 @@ def f1(rel: int, cut: int) -> Formula:
     """The harmonic mean of precision and recall; 0 where both are 0."""
     p, r = precision(rel, cut), recall(rel, cut)
 
-    def formula(ranked: Grades, known: Grades) -> Fraction:
-        a, b = p(ranked, known), r(ranked, known)
+    def formula(ranked: Grades, pool: Grades) -> Fraction:
+        a, b = p(ranked, pool), r(ranked, pool)
         return 2 * a * b / (a + b) if a + b else Fraction(0)
 
     return formula
@@ -100,13 +100,13 @@ def f1(rel: int, cut: int) -> Formula:
 def average_precision(rel: int, denominator: str, cut: int | None) -> Formula:
     """Sum of the precisions at the relevant ranks, over R ("all") or min(R, cut) ("min")."""
 
-    def formula(ranked: Grades, known: Grades) -> Fraction:
-        over = n_relevant(known, rel)
+    def formula(ranked: Grades, pool: Grades) -> Fraction:
+        over = n_relevant(pool, rel)
         if denominator == "min" and cut is not None:
             over = min(over, cut)
         ranks = _relevant_ranks(ranked[:cut], rel)
-        found = _total(Fraction(i, rank) for i, rank in enumerate(ranks, 1))
-        return found / over if over else Fraction(0)
+        total = _total(Fraction(i, rank) for i, rank in enumerate(ranks, 1))
+        return total / over if over else Fraction(0)
 
     return formula
 
@@ -114,7 +114,7 @@ def average_precision(rel: int, denominator: str, cut: int | None) -> Formula:
 def expected_reciprocal_rank(max_grade: int, cut: int | None) -> Formula:
     """Sum of R_r/r times the product of the 1 - R_i before it (Chapelle et al. 2009, eq. 5)."""
 
-    def formula(ranked: Grades, known: Grades) -> Fraction:
+    def formula(ranked: Grades, pool: Grades) -> Fraction:
         terms, not_stopped = [], Fraction(1)
         for rank, grade in enumerate(ranked[:cut], 1):
             if grade > 0:
@@ -130,7 +130,7 @@ def rank_biased_precision(p: str, rel: int, cut: int | None) -> Formula:
     """(1 - p) times the sum of p^(rank - 1) over relevant ranks (Moffat and Zobel 2008)."""
     share = Fraction(p)
 
-    def formula(ranked: Grades, known: Grades) -> Fraction:
+    def formula(ranked: Grades, pool: Grades) -> Fraction:
         ranks = _relevant_ranks(ranked[:cut], rel)
         return (1 - share) * _total(share ** (rank - 1) for rank in ranks)
 
@@ -140,10 +140,10 @@ def rank_biased_precision(p: str, rel: int, cut: int | None) -> Formula:
 def r_precision(rel: int) -> Formula:
     """Relevant items in the first R, over R; 0 where that is 0."""
 
-    def formula(ranked: Grades, known: Grades) -> Fraction:
-        total = n_relevant(known, rel)
-        found = len(_relevant_ranks(ranked[:total], rel))
-        return Fraction(found, total) if total else Fraction(0)
+    def formula(ranked: Grades, pool: Grades) -> Fraction:
+        total = n_relevant(pool, rel)
+        count = len(_relevant_ranks(ranked[:total], rel))
+        return Fraction(count, total) if total else Fraction(0)
 
     return formula
 
@@ -155,16 +155,18 @@ def bpref(rel: int) -> Formula:
     are not relevant and stand above it, N all judged items that are not relevant. 1 where n is 0.
     """
 
-    def formula(ranked: Grades, known: Grades) -> Fraction:
-        relevant = n_relevant(known, rel)
-        others = len(known) - relevant
-        found, above = Fraction(0), 0
+    def formula(ranked: Grades, pool: Grades) -> Fraction:
+        relevant = n_relevant(pool, rel)
+        nonrelevant = len(pool) - relevant
+        total, above = Fraction(0), 0
         for grade in ranked:
             if grade >= rel:
-                found += 1 - Fraction(min(above, relevant), min(others, relevant)) if above else 1
+                total += (
+                    1 - Fraction(min(above, relevant), min(nonrelevant, relevant)) if above else 1
+                )
             elif grade != UNJUDGED:
                 above += 1
-        return found / relevant if relevant else Fraction(0)
+        return total / relevant if relevant else Fraction(0)
 
     return formula
 
@@ -172,7 +174,7 @@ def bpref(rel: int) -> Formula:
 def set_precision(rel: int) -> Formula:
     """Relevant items over all items of the list; 0 for a list of none."""
 
-    def formula(ranked: Grades, known: Grades) -> Fraction:
+    def formula(ranked: Grades, pool: Grades) -> Fraction:
         return Fraction(len(_relevant_ranks(ranked, rel)), len(ranked)) if ranked else Fraction(0)
 
     return formula
@@ -182,8 +184,8 @@ def set_f(rel: int, beta: str) -> Formula:
     """(beta + 1) P R / (R + beta P), as m_set_F.c of trec_eval has it."""
     weight = Fraction(beta)
 
-    def formula(ranked: Grades, known: Grades) -> Fraction:
-        p, r = set_precision(rel)(ranked, known), recall(rel, None)(ranked, known)
+    def formula(ranked: Grades, pool: Grades) -> Fraction:
+        p, r = set_precision(rel)(ranked, pool), recall(rel, None)(ranked, pool)
         return (weight + 1) * p * r / (r + weight * p) if p else Fraction(0)
 
     return formula
@@ -191,25 +193,23 @@ def set_f(rel: int, beta: str) -> Formula:
 
 def set_average_precision(rel: int) -> Formula:
     """P times R, as m_set_map.c of trec_eval has it."""
-    return lambda ranked, known: (
-        set_precision(rel)(ranked, known) * recall(rel, None)(ranked, known)
-    )
+    return lambda ranked, pool: set_precision(rel)(ranked, pool) * recall(rel, None)(ranked, pool)
 
 
 def number_listed(rel: int) -> Formula:
     """How many items the list has of this grade or more; 0: of all."""
-    return lambda ranked, known: Fraction(len(_relevant_ranks(ranked, rel)) if rel else len(ranked))
+    return lambda ranked, pool: Fraction(len(_relevant_ranks(ranked, rel)) if rel else len(ranked))
 
 
 def number_known(rel: int) -> Formula:
     """R."""
-    return lambda ranked, known: Fraction(n_relevant(known, rel))
+    return lambda ranked, pool: Fraction(n_relevant(pool, rel))
 
 
 def judged_share(cut: int | None) -> Formula:
     """The share of judged items in the first `cut`, or in all if there are fewer."""
 
-    def formula(ranked: Grades, known: Grades) -> Fraction:
+    def formula(ranked: Grades, pool: Grades) -> Fraction:
         top = ranked[:cut]
         return Fraction(sum(g != UNJUDGED for g in top), len(top)) if top else Fraction(0)
 
@@ -220,8 +220,8 @@ def interpolated_precision(rel: int, recall_share: float) -> Formula:
     """The greatest precision of any rank at or below that of the item with this share of recall, as
     m_iprec_at_recall.c of trec_eval 9 counts the items."""
 
-    def formula(ranked: Grades, known: Grades) -> Fraction:
-        needed = int(recall_share * n_relevant(known, rel) + 0.9)
+    def formula(ranked: Grades, pool: Grades) -> Fraction:
+        needed = int(recall_share * n_relevant(pool, rel) + 0.9)
         ranks = enumerate(_relevant_ranks(ranked, rel), 1)
         return max((Fraction(j, rank) for j, rank in ranks if j >= needed), default=Fraction(0))
 
@@ -231,24 +231,24 @@ def interpolated_precision(rel: int, recall_share: float) -> Formula:
 def inferred_precision(rel: int) -> Formula:
     """m_infap.c of trec_eval, where all of the pool is judged."""
 
-    def formula(ranked: Grades, known: Grades) -> Fraction:
-        found, above, others, epsilon = Fraction(0), 0, 0, Fraction(1, 100_000)
+    def formula(ranked: Grades, pool: Grades) -> Fraction:
+        total, above, nonrelevant, epsilon = Fraction(0), 0, 0, Fraction(1, 100_000)
         for rank, grade in enumerate(ranked, 1):
             if grade >= rel:
-                share = (above + epsilon) / (above + others + 2 * epsilon)
-                found += Fraction(1, rank) + Fraction(above + others, rank) * share
+                share = (above + epsilon) / (above + nonrelevant + 2 * epsilon)
+                total += Fraction(1, rank) + Fraction(above + nonrelevant, rank) * share
                 above += 1
             elif grade != UNJUDGED:
-                others += 1
-        relevant = n_relevant(known, rel)
-        return found / relevant if relevant else Fraction(0)
+                nonrelevant += 1
+        relevant = n_relevant(pool, rel)
+        return total / relevant if relevant else Fraction(0)
 
     return formula
 
 
-def n_relevant(known: Grades, rel: int) -> int:
+def n_relevant(pool: Grades, rel: int) -> int:
     """R: how many judged items have at least this grade."""
-    return sum(grade >= rel for grade in known)
+    return sum(grade >= rel for grade in pool)
 
 
 def gain_of(gain: str, grade: int) -> int:

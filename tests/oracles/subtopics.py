@@ -34,28 +34,28 @@ def orders(items: Sequence[Item]) -> Iterator[list[Item]]:
 
 def gained(ranked: Sequence[Topics], alpha: Fraction, weight: Weight) -> Fraction:
     """The sum over ranks of the weight times the sum of (1 - alpha)^(items above) of subtopics."""
-    seen: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     total = Fraction(0)
     for rank, topics in enumerate(ranked, 1):
-        total += weight(rank) * sum((1 - alpha) ** seen[topic] for topic in topics)
-        seen.update(topics)
+        total += weight(rank) * sum((1 - alpha) ** counts[topic] for topic in topics)
+        counts.update(topics)
     return total
 
 
-def greedy(known: Sequence[Topics], alpha: Fraction) -> list[Topics]:
+def greedy(pool: Sequence[Topics], alpha: Fraction) -> list[Topics]:
     """The order in which each rank has the first item of the greatest gain."""
-    left, seen, found = list(known), Counter[int](), []
+    left, counts, ranking = list(pool), Counter[int](), []
     while left:
-        gains = [sum((1 - alpha) ** seen[topic] for topic in topics) for topics in left]
+        gains = [sum((1 - alpha) ** counts[topic] for topic in topics) for topics in left]
         best = left.pop(gains.index(max(gains)))
-        seen.update(best)
-        found.append(best)
-    return found
+        counts.update(best)
+        ranking.append(best)
+    return ranking
 
 
 def _mean(items: Sequence[Item], rel: int, value: Callable[[list[Topics]], Fraction]) -> Fraction:
-    found = [value([answered(item, rel) for item in order]) for order in orders(items)]
-    return sum(found, Fraction(0)) / len(found)
+    values = [value([answered(item, rel) for item in order]) for order in orders(items)]
+    return sum(values, Fraction(0)) / len(values)
 
 
 def _all_topics(items: Sequence[Item], rel: int) -> Topics:
@@ -65,9 +65,9 @@ def _all_topics(items: Sequence[Item], rel: int) -> Topics:
 def alpha_ndcg(items: Sequence[Item], alpha: str, rel: int, cut: int | None) -> Fraction:
     """Clarke et al. (2008); of equal gains the ideal has the least subtopics first, in order."""
     share = Fraction(alpha)
-    known = [item for item in items if item[1] and item[2]]
-    known.sort(key=lambda item: [(topic, item[1]) for topic in sorted(item[2])])
-    best = greedy([answered(item, rel) for item in known], share)[:cut]
+    pool = [item for item in items if item[1] and item[2]]
+    pool.sort(key=lambda item: [(topic, item[1]) for topic in sorted(item[2])])
+    best = greedy([answered(item, rel) for item in pool], share)[:cut]
     ideal = gained(best, share, discount)
     if not ideal:
         return Fraction(0)
@@ -81,10 +81,10 @@ def err_ia(items: Sequence[Item], alpha: str, rel: int, cut: int, over: str) -> 
     if not topics:
         return Fraction(0)
     of_rank: Weight = lambda rank: Fraction(1, rank)  # noqa: E731
-    found = _mean(items, rel, lambda ranked: gained(ranked[:cut], share, of_rank)) / len(topics)
+    value = _mean(items, rel, lambda ranked: gained(ranked[:cut], share, of_rank)) / len(topics)
     if over == "one":
-        return share * found
-    return found / sum((1 - share) ** (i - 1) / Fraction(i) for i in range(1, cut + 1))
+        return share * value
+    return value / sum((1 - share) ** (i - 1) / Fraction(i) for i in range(1, cut + 1))
 
 
 def subtopic_recall(items: Sequence[Item], rel: int, cut: int | None) -> Fraction:
@@ -92,5 +92,5 @@ def subtopic_recall(items: Sequence[Item], rel: int, cut: int | None) -> Fractio
     topics = _all_topics(items, rel)
     if not topics:
         return Fraction(0)
-    found = _mean(items, rel, lambda r: Fraction(len(frozenset[int]().union(*r[:cut]))))
-    return found / len(topics)
+    value = _mean(items, rel, lambda r: Fraction(len(frozenset[int]().union(*r[:cut]))))
+    return value / len(topics)

@@ -43,93 +43,93 @@ def _weighted(
     """Mean of the sum of gain times weight(rank): a rank has the mean gain of its tie."""
 
     def mean(ties: Sequence[Grades]) -> Fraction:
-        found = Fraction(0)
+        total = Fraction(0)
         for tie, before, counted in _placed(ties, cut):
             gains = sum(map(gain, tie))
             if gains:
                 weights = sum((weight(before + j) for j in range(1, counted + 1)), Fraction(0))
-                found += Fraction(gains, len(tie)) * weights
-        return found
+                total += Fraction(gains, len(tie)) * weights
+        return total
 
     return mean
 
 
 def dcg(gain: str, cut: int | None) -> Mean:
     mean = _weighted(lambda grade: measures.gain_of(gain, grade), measures.discount, cut)
-    return lambda ties, known: mean(ties)
+    return lambda ties, pool: mean(ties)
 
 
 def ndcg(gain: str, cut: int | None) -> Mean:
     mean, ideal = dcg(gain, cut), measures.dcg(gain, cut)
 
-    def of(ties: Sequence[Grades], known: Grades) -> Fraction:
-        best = ideal(known, known)
-        return mean(ties, known) / best if best else Fraction(0)
+    def formula(ties: Sequence[Grades], pool: Grades) -> Fraction:
+        best = ideal(pool, pool)
+        return mean(ties, pool) / best if best else Fraction(0)
 
-    return of
+    return formula
 
 
 def cg(gain: str, cut: int | None) -> Mean:
     mean = _weighted(lambda grade: measures.gain_of(gain, grade), lambda rank: 1, cut)
-    return lambda ties, known: mean(ties)
+    return lambda ties, pool: mean(ties)
 
 
 def hits(rel: int, cut: int | None) -> Mean:
     mean = _weighted(lambda grade: int(grade >= rel), lambda rank: 1, cut)
-    return lambda ties, known: mean(ties)
+    return lambda ties, pool: mean(ties)
 
 
 def precision(rel: int, cut: int) -> Mean:
-    found = hits(rel, cut)
-    return lambda ties, known: found(ties, known) / cut
+    expected_hits = hits(rel, cut)
+    return lambda ties, pool: expected_hits(ties, pool) / cut
 
 
 def f1(rel: int, cut: int) -> Mean:
-    found = hits(rel, cut)
-    return lambda ties, known: 2 * found(ties, known) / (cut + measures.n_relevant(known, rel))
+    expected_hits = hits(rel, cut)
+    return lambda ties, pool: 2 * expected_hits(ties, pool) / (cut + measures.n_relevant(pool, rel))
 
 
 def recall(rel: int, cut: int | None) -> Mean:
-    found = hits(rel, cut)
+    expected_hits = hits(rel, cut)
 
-    def of(ties: Sequence[Grades], known: Grades) -> Fraction:
-        total = measures.n_relevant(known, rel)
-        return found(ties, known) / total if total else Fraction(0)
+    def formula(ties: Sequence[Grades], pool: Grades) -> Fraction:
+        total = measures.n_relevant(pool, rel)
+        return expected_hits(ties, pool) / total if total else Fraction(0)
 
-    return of
+    return formula
 
 
 def r_precision(rel: int) -> Mean:
-    def of(ties: Sequence[Grades], known: Grades) -> Fraction:
-        total = measures.n_relevant(known, rel)
-        return hits(rel, total)(ties, known) / total if total else Fraction(0)
+    def formula(ties: Sequence[Grades], pool: Grades) -> Fraction:
+        total = measures.n_relevant(pool, rel)
+        return hits(rel, total)(ties, pool) / total if total else Fraction(0)
 
-    return of
+    return formula
 
 
 def rank_biased_precision(p: str, rel: int, cut: int | None) -> Mean:
     share = Fraction(p)
     mean = _weighted(lambda grade: int(grade >= rel), lambda rank: share ** (rank - 1), cut)
-    return lambda ties, known: (1 - share) * mean(ties)
+    return lambda ties, pool: (1 - share) * mean(ties)
 
 
 def hit(rel: int, cut: int | None) -> Mean:
     """All of the first ranks of a tie lack its r relevant items in C(n - r, m) of C(n, m) ways."""
 
-    def of(ties: Sequence[Grades], known: Grades) -> Fraction:
+    def formula(ties: Sequence[Grades], pool: Grades) -> Fraction:
         missed = Fraction(1)
         for tie, _, counted in _placed(ties, cut):
             n, r = len(tie), sum(grade >= rel for grade in tie)
             missed *= Fraction(comb(n - r, counted), comb(n, counted))
         return 1 - missed
 
-    return of
+    return formula
 
 
 def reciprocal_rank(rel: int, cut: int | None) -> Mean:
     """The first of r relevant items among n is at place j in C(n - j, r - 1) of C(n, r) ways."""
 
-    def of(ties: Sequence[Grades], known: Grades) -> Fraction:
+    def formula(ties: Sequence[Grades], pool: Grades) -> Fraction:
         for tie, before, counted in _placed(ties, cut):
             n, r = len(tie), sum(grade >= rel for grade in tie)
             if r:
@@ -137,26 +137,26 @@ def reciprocal_rank(rel: int, cut: int | None) -> Mean:
                 return sum(ways, Fraction(0)) / comb(n, r)
         return Fraction(0)
 
-    return of
+    return formula
 
 
 def average_precision(rel: int, denominator: str, cut: int | None) -> Mean:
     """Place j is relevant with chance r/n; above it are then (j - 1)(r - 1)/(n - 1) of its tie."""
 
-    def of(ties: Sequence[Grades], known: Grades) -> Fraction:
-        over = measures.n_relevant(known, rel)
+    def formula(ties: Sequence[Grades], pool: Grades) -> Fraction:
+        over = measures.n_relevant(pool, rel)
         if denominator == "min" and cut is not None:
             over = min(over, cut)
-        found, above = Fraction(0), 0
+        total, above = Fraction(0), 0
         for tie, before, counted in _placed(ties, cut):
             n, r = len(tie), sum(grade >= rel for grade in tie)
             for j in range(1, counted + 1) if r else ():
                 of_tie = Fraction((j - 1) * (r - 1), n - 1) if n > 1 else 0
-                found += Fraction(r, n) * (above + 1 + of_tie) / (before + j)
+                total += Fraction(r, n) * (above + 1 + of_tie) / (before + j)
             above += r
-        return found / over if over else Fraction(0)
+        return total / over if over else Fraction(0)
 
-    return of
+    return formula
 
 
 def expected_reciprocal_rank(max_grade: int, cut: int | None) -> Mean:
@@ -166,8 +166,8 @@ def expected_reciprocal_rank(max_grade: int, cut: int | None) -> Mean:
     of two of these. Ties are independent.
     """
 
-    def of(ties: Sequence[Grades], known: Grades) -> Fraction:
-        found, not_stopped = Fraction(0), Fraction(1)
+    def formula(ties: Sequence[Grades], pool: Grades) -> Fraction:
+        total, not_stopped = Fraction(0), Fraction(1)
         for tie, before, counted in _placed(ties, cut):
             n = len(tie)
             goes_on = [1 - Fraction(2**grade - 1, 2**max_grade) for grade in tie if grade > 0]
@@ -178,44 +178,44 @@ def expected_reciprocal_rank(max_grade: int, cut: int | None) -> Mean:
                 e = [e[m] + (x * e[m - 1] if m else 0) for m in range(n + 1)]
             after = [e[m] / comb(n, m) for m in range(counted + 1)]
             for m in range(1, counted + 1):
-                found += not_stopped * (after[m - 1] - after[m]) / (before + m)
+                total += not_stopped * (after[m - 1] - after[m]) / (before + m)
             not_stopped *= e[n]
-        return found
+        return total
 
-    return of
+    return formula
 
 
 def bpref(rel: int) -> Mean:
     """Above a relevant item are 0 to b of the b judged others of its tie, all as likely."""
 
-    def of(ties: Sequence[Grades], known: Grades) -> Fraction:
-        relevant = measures.n_relevant(known, rel)
-        others = len(known) - relevant
-        found, above = Fraction(0), 0
+    def formula(ties: Sequence[Grades], pool: Grades) -> Fraction:
+        relevant = measures.n_relevant(pool, rel)
+        nonrelevant = len(pool) - relevant
+        total, above = Fraction(0), 0
         for tie in ties:
             r = sum(grade >= rel for grade in tie)
             b = len(tie) - r - tie.count(UNJUDGED)
             lost = sum(min(above + j, relevant) for j in range(b + 1)) if r else 0
             if lost:
-                lost_share = Fraction(lost, (b + 1) * min(others, relevant))
-                found -= r * lost_share
-            found += r
+                lost_share = Fraction(lost, (b + 1) * min(nonrelevant, relevant))
+                total -= r * lost_share
+            total += r
             above += b
-        return found / relevant if relevant else Fraction(0)
+        return total / relevant if relevant else Fraction(0)
 
-    return of
+    return formula
 
 
 def any_order(formula: Formula) -> Mean:
     """The mean of what is the same in each order."""
-    return lambda ties, known: formula(best_order(ties), known)
+    return lambda ties, pool: formula(best_order(ties), pool)
 
 
 def judged_share(cut: int | None) -> Mean:
     """A rank has the mean share of judged items of its tie."""
     mean = _weighted(lambda grade: int(grade != UNJUDGED), lambda rank: 1, cut)
 
-    def share(ties: Sequence[Grades], known: Grades) -> Fraction:
+    def share(ties: Sequence[Grades], pool: Grades) -> Fraction:
         size = sum(map(len, ties))
         size = size if cut is None else min(size, cut)
         return mean(ties) / size if size else Fraction(0)

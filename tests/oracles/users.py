@@ -34,8 +34,8 @@ def user_groups(
 
     def oracle(rows: Sequence[Any]) -> Mapping[str, Any]:
         groups = {hash_of(user, salt) % k for user, _ in rows}
-        found: dict[str, Any] = {"groups": len(groups), "rows": len(rows)}
-        return found if inner is None else {**found, "value": inner([row for _, row in rows])}
+        result: dict[str, Any] = {"groups": len(groups), "rows": len(rows)}
+        return result if inner is None else {**result, "value": inner([row for _, row in rows])}
 
     return oracle
 
@@ -45,7 +45,7 @@ def units(share: Fraction, max_units: int | None) -> Callable[[Sequence[Any]], M
 
     def oracle(rows: Sequence[Any]) -> Mapping[str, Any]:
         hashes = {hash_of(unit, "streammetrics units") for (unit,) in rows}
-        n = sum(Fraction(found, 1 << 64) < share for found in hashes)
+        n = sum(Fraction(digest, 1 << 64) < share for digest in hashes)
         if max_units is not None and n > max_units:
             return {"units": None}
         return {"units": n / share, "sampled": n}
@@ -55,12 +55,12 @@ def units(share: Fraction, max_units: int | None) -> Callable[[Sequence[Any]], M
 
 def _sampled(rows: Sequence[Any], share: Fraction, salt: str) -> dict[int, list[Fraction]]:
     """The values of each kept unit, by its hash."""
-    found: dict[int, list[Fraction]] = {}
+    values_by_mark: dict[int, list[Fraction]] = {}
     for unit, value in rows:
         mark = hash_of(unit, salt)
         if Fraction(mark, 1 << 64) < share:
-            found.setdefault(mark, []).append(Fraction(value))
-    return found
+            values_by_mark.setdefault(mark, []).append(Fraction(value))
+    return values_by_mark
 
 
 def unit_rate(
@@ -105,10 +105,10 @@ def unit_sums(max_units: int) -> Callable[[Sequence[Any]], Mapping[str, Any]]:
         level = 0
         while sum(mark < 1 << (64 - level) for mark in units) > max_units:
             level += 1
-        kept = [values for mark, values in units.items() if mark < 1 << (64 - level)]
-        n, total = len(kept), sum((x for unit in kept for x, _ in unit), Fraction(0))
-        below = sum((w for unit in kept for _, w in unit), Fraction(0))
-        events = sum(max(x for x, _ in unit) > 0 for unit in kept)
+        sample = [values for mark, values in units.items() if mark < 1 << (64 - level)]
+        n, total = len(sample), sum((x for unit in sample for x, _ in unit), Fraction(0))
+        below = sum((w for unit in sample for _, w in unit), Fraction(0))
+        events = sum(max(x for x, _ in unit) > 0 for unit in sample)
         return {
             "level": level,
             "sampled": n,

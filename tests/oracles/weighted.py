@@ -18,10 +18,10 @@ def in_units(rows: Sequence[Row], unit: Fraction) -> list[Row]:
 
 def area(rows: Sequence[Row]) -> Fraction | None:
     """The AUC of rows that end with label, score and weight; None with one class only."""
-    ours = [(s, w) for *_, y, s, w in rows if y]
-    others = [(s, w) for *_, y, s, w in rows if not y]
-    every = sum(w for _, w in ours) * sum(w for _, w in others)
-    twice = sum(v * w * (2 * (s > t) + (s == t)) for s, v in ours for t, w in others)
+    positives = [(s, w) for *_, y, s, w in rows if y]
+    negatives = [(s, w) for *_, y, s, w in rows if not y]
+    every = sum(w for _, w in positives) * sum(w for _, w in negatives)
+    twice = sum(v * w * (2 * (s > t) + (s == t)) for s, v in positives for t, w in negatives)
     return Fraction(twice) / (2 * every) if every else None
 
 
@@ -29,11 +29,11 @@ def gauc(rows: Sequence[Row], weight: str) -> Fraction | None:
     """The mean of the areas of groups, weighted by their weights, their positives' or equally."""
     total = weights = Fraction(0)
     for group in dict.fromkeys(row[0] for row in rows):
-        mine = [row for row in rows if row[0] == group]
-        found = area(mine)
-        if found is not None:
-            positives = sum(w for *_, y, _, w in mine if y)
-            of_group = {"impressions": sum(w for *_, w in mine), "positives": positives}
+        group_rows = [row for row in rows if row[0] == group]
+        value = area(group_rows)
+        if value is not None:
+            positives = sum(w for *_, y, _, w in group_rows if y)
+            of_group = {"impressions": sum(w for *_, w in group_rows), "positives": positives}
             w = of_group.get(weight, 1)
-            total, weights = total + w * found, weights + w
+            total, weights = total + w * value, weights + w
     return total / weights if weights else None

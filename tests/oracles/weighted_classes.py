@@ -32,9 +32,9 @@ def hits(pairs: Sequence[Pair], n: int) -> list[brute.Hits]:
 def kappa(pairs: Sequence[Pair], cost: Callable[[int, int], int]) -> brute.Exact:
     """1 - (the cost of the rows) / (that of every truth beside every prediction)."""
     n = sum(w for *_, w in pairs)
-    seen = sum(w * cost(t, p) for t, p, w in pairs)
+    observed = sum(w * cost(t, p) for t, p, w in pairs)
     expected = sum(v * w * cost(t, p) for t, _, v in pairs for _, p, w in pairs)
-    ratio = brute.over(n * seen, expected)
+    ratio = brute.over(n * observed, expected)
     return None if ratio is None else 1 - ratio
 
 
@@ -65,9 +65,9 @@ def average_precision(rows: Sequence[Scored]) -> brute.Exact:
     total = Fraction(0)
     for score in {s for _, s, _ in rows}:
         above = [(y, w) for y, s, w in rows if s >= score]
-        here = sum(w for y, s, w in rows if y and s == score)
+        weight = sum(w for y, s, w in rows if y and s == score)
         right = sum(w for y, w in above if y)
-        total += Fraction(here, positives) * Fraction(right, sum(w for _, w in above))
+        total += Fraction(weight, positives) * Fraction(right, sum(w for _, w in above))
     return total
 
 
@@ -75,13 +75,13 @@ def confusion(pairs: Sequence[Pair], n_classes: int) -> dict[str, Any]:
     """What ClassRates says of rows of classes."""
     n = sum(w for *_, w in pairs)
     right = sum(w for t, p, w in pairs if t == p)
-    found = brute.averages(hits(pairs, n_classes))
+    means = brute.averages(hits(pairs, n_classes))
     return {
         "accuracy": brute.over(right, n),
         "error_rate": brute.over(n - right, n),
-        "balanced_accuracy": found["recall", "macro"],
+        "balanced_accuracy": means["recall", "macro"],
         "g_mean": g_mean(pairs, n_classes),
-        "macro_f1": found["f1", "macro"],
+        "macro_f1": means["f1", "macro"],
         "kappa": kappa(pairs, lambda i, j: int(i != j)),
         "rows": len(pairs),
     }
@@ -107,9 +107,10 @@ def samples(
 ) -> brute.Exact:
     """The mean over rows of a term of each, weighted by the units of the rows."""
     of_rows = [
-        hits([(t, p, 1) for t, p in zip(truth, said, strict=True)], 2)[1] for truth, said, _ in rows
+        hits([(t, p, 1) for t, p in zip(truth, predicted, strict=True)], 2)[1]
+        for truth, predicted, _ in rows
     ]
-    values = [brute.TERMS[term](*found) for found in of_rows]
+    values = [brute.TERMS[term](*row_hits) for row_hits in of_rows]
     return brute.mean(values, [w for *_, w in rows], zero)
 
 
@@ -118,12 +119,12 @@ def areas(
 ) -> tuple[list[brute.Exact], list[brute.Exact], list[int]]:
     """Of each class its AUC, its AP and its units; truth is a class, or a flag for each class."""
     width = len(rows[0][1]) if rows else 0
-    each: list[list[Scored]] = [
+    rows_by_class: list[list[Scored]] = [
         [(int(t[k] if isinstance(t, tuple) else t == k), s[k], w) for t, s, w in rows]
         for k in range(width)
     ]
-    support = [sum(w for y, _, w in one if y) for one in each]
-    return list(map(area, each)), list(map(average_precision, each)), support
+    support = [sum(w for y, _, w in class_rows if y) for class_rows in rows_by_class]
+    return list(map(area, rows_by_class)), list(map(average_precision, rows_by_class)), support
 
 
 def mean_areas(rows: Sequence[tuple[Any, Sequence[float], int]]) -> dict[str, Any]:

@@ -17,16 +17,16 @@ PYTHON = ENVIRONMENT / "bin" / "python"
 
 def ask(shards: Sequence[Sequence[float]], shares: Sequence[float], accuracy: float) -> list[float]:
     """The quantiles of the merged sketches of these shards."""
-    found = subprocess.run(
+    process = subprocess.run(
         [PYTHON, __file__],
         input=json.dumps([[list(shard) for shard in shards], list(shares), accuracy]),
         capture_output=True,
         text=True,
         check=False,
     )
-    if found.returncode:
-        raise RuntimeError(found.stderr)
-    answer: list[float] = json.loads(found.stdout)
+    if process.returncode:
+        raise RuntimeError(process.stderr)
+    answer: list[float] = json.loads(process.stdout)
     return answer
 
 

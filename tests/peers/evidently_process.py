@@ -19,16 +19,16 @@ Samples = tuple[Sequence[float], Sequence[float]]
 
 def ask(pairs: Sequence[Samples]) -> list[Mapping[str, float]]:
     """By pair: PSI, and the Jensen-Shannon and Wasserstein distances."""
-    found = subprocess.run(
+    process = subprocess.run(
         [PYTHON, __file__],
         input="\n".join(map(json.dumps, pairs)),
         capture_output=True,
         text=True,
         check=False,
     )
-    if found.returncode:
-        raise RuntimeError(found.stderr)
-    return [json.loads(line) for line in found.stdout.splitlines()]
+    if process.returncode:
+        raise RuntimeError(process.stderr)
+    return [json.loads(line) for line in process.stdout.splitlines()]
 
 
 def _answer() -> None:
@@ -46,11 +46,12 @@ def _answer() -> None:
         "wasserstein": wasserstein_distance_norm.wasserstein_stat_test,
     }
     for line in sys.stdin:
-        a, b = (pd.Series(one) for one in json.loads(line))
-        found = {
-            name: float(one.func(a, b, ColumnType.Numerical, 0.1)[0]) for name, one in tests.items()
+        a, b = (pd.Series(values) for values in json.loads(line))
+        scores = {
+            name: float(test.func(a, b, ColumnType.Numerical, 0.1)[0])
+            for name, test in tests.items()
         }
-        print(json.dumps(found))  # noqa: T201
+        print(json.dumps(scores))  # noqa: T201
 
 
 if __name__ == "__main__":

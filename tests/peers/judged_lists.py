@@ -32,15 +32,15 @@ class JudgedList:
 def random_lists(n: int, *, seed: int, top: int = 4) -> list[JudgedList]:
     """Lists of 1 to 40 items out of 60, of which some are judged, and some of these relevant."""
     rng = np.random.default_rng(seed)
-    found = []
+    lists = []
     for _ in range(n):
         pool = [f"d{i:02d}" for i in rng.permutation(60)]
         ids = tuple(pool[: rng.integers(1, 41)])
         judged = [id_ for id_ in pool if rng.random() < rng.choice([0.2, 0.6, 0.95])]
         share = rng.choice([0.0, 0.05, 0.3, 0.9], p=[0.1, 0.3, 0.4, 0.2])
         grades = np.where(rng.random(len(judged)) < share, rng.integers(1, top + 1, len(judged)), 0)
-        found.append(JudgedList(ids, dict(zip(judged, grades.tolist(), strict=True))))
-    return found
+        lists.append(JudgedList(ids, dict(zip(judged, grades.tolist(), strict=True))))
+    return lists
 
 
 NASTY = [
@@ -57,32 +57,32 @@ NASTY = [
 ]
 
 LISTS = NASTY + random_lists(150, seed=1)
-LONGEST = max(len(one.ids) for one in LISTS)
+LONGEST = max(len(ranking.ids) for ranking in LISTS)
 
 
 def qrels(lists: Sequence[JudgedList]) -> dict[str, dict[str, int]]:
     """The judgements by list; lists are named 1, 2, ..., as gdeval asks."""
-    return {str(i): dict(one.truth) for i, one in enumerate(lists, 1)}
+    return {str(i): dict(ranking.truth) for i, ranking in enumerate(lists, 1)}
 
 
 def run(lists: Sequence[JudgedList]) -> dict[str, dict[str, float]]:
     """The scores by list."""
-    return {str(i): one.scores for i, one in enumerate(lists, 1)}
+    return {str(i): ranking.scores for i, ranking in enumerate(lists, 1)}
 
 
 def ours(measures: Sequence[Measure], lists: Sequence[JudgedList]) -> list[float]:
     """The means, lists with nothing relevant counting 0 as they do in trec_eval."""
     metric = RankingMetrics(measures, empty="zero", complete_lists=True)
-    metric.update_ranked([one.ids for one in lists], [one.truth for one in lists])
+    metric.update_ranked([ranking.ids for ranking in lists], [ranking.truth for ranking in lists])
     result = metric.compute()
     return [result[measure] for measure in measures]
 
 
-def near(ours: float, theirs: float, roundings: int) -> bool:
+def near(value: float, peer_value: float, roundings: int) -> bool:
     """Whether so many roundings on the peer's way to a sum of positive terms explain the gap.
 
     n roundings in a row change such a sum by no more than about n * 2**-53 of it (Higham 2002,
     "Accuracy and stability of numerical algorithms", section 4.2). Ours add 4: two units in the
     last place at most.
     """
-    return abs(ours - theirs) <= (roundings + 4) * UNIT * abs(theirs)
+    return abs(value - peer_value) <= (roundings + 4) * UNIT * abs(peer_value)

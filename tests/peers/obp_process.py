@@ -22,16 +22,16 @@ Answer = Mapping[str, float]
 
 def ask(questions: Sequence[Question]) -> list[Answer]:
     """The values of each log, by the name of the view."""
-    found = subprocess.run(
+    process = subprocess.run(
         [PYTHON, __file__],
         input="\n".join(map(json.dumps, questions)),
         capture_output=True,
         text=True,
         check=False,
     )
-    if found.returncode:
-        raise RuntimeError(found.stderr)
-    return [json.loads(line) for line in found.stdout.splitlines()]
+    if process.returncode:
+        raise RuntimeError(process.stderr)
+    return [json.loads(line) for line in process.stdout.splitlines()]
 
 
 def _answer() -> None:
@@ -59,23 +59,23 @@ def _answer() -> None:
         dist = np.stack([log["target"], 1 - log["target"]], 1)[:, :, None]
         # obp has a prediction for each action; its mean under the target must be predicted_target.
         rest = 1 - log["target"]
-        others = (log["predicted_target"] - log["target"] * log["predicted_logged"]) / rest
-        predicted = np.stack([log["predicted_logged"], others], 1)[:, :, None]
-        given = {
+        complement = (log["predicted_target"] - log["target"] * log["predicted_logged"]) / rest
+        predicted = np.stack([log["predicted_logged"], complement], 1)[:, :, None]
+        inputs = {
             "reward": log["rewards"],
             "action": chosen,
             "position": np.zeros(n, int),
             "pscore": log["logged"],
             "action_dist": dist,
         }
-        both = {**given, "estimated_rewards_by_reg_model": predicted}
-        found = {
-            "ips": InverseProbabilityWeighting().estimate_policy_value(**given),
-            "snips": SelfNormalizedInverseProbabilityWeighting().estimate_policy_value(**given),
-            "dr": DoublyRobust().estimate_policy_value(**both),
-            "sndr": SelfNormalizedDoublyRobust().estimate_policy_value(**both),
+        model_inputs = {**inputs, "estimated_rewards_by_reg_model": predicted}
+        estimates = {
+            "ips": InverseProbabilityWeighting().estimate_policy_value(**inputs),
+            "snips": SelfNormalizedInverseProbabilityWeighting().estimate_policy_value(**inputs),
+            "dr": DoublyRobust().estimate_policy_value(**model_inputs),
+            "sndr": SelfNormalizedDoublyRobust().estimate_policy_value(**model_inputs),
         }
-        print(json.dumps({name: float(value) for name, value in found.items()}))  # noqa: T201
+        print(json.dumps({name: float(value) for name, value in estimates.items()}))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ Answer = Mapping[str, Sequence[float]]
 
 def ask(questions: Sequence[Question]) -> list[Answer]:
     """The answers of one process, which compiles what it needs when it is first called."""
-    found = subprocess.run(
+    process = subprocess.run(
         [PYTHON, __file__],
         input="\n".join(json.dumps(asdict(question)) for question in questions),
         # Items are told apart by the hashes of their ids, of which ranx keeps 53 bits.
@@ -39,9 +39,9 @@ def ask(questions: Sequence[Question]) -> list[Answer]:
         text=True,
         check=False,
     )
-    if found.returncode:
-        raise RuntimeError(found.stderr)
-    return [json.loads(line) for line in found.stdout.splitlines()]
+    if process.returncode:
+        raise RuntimeError(process.stderr)
+    return [json.loads(line) for line in process.stdout.splitlines()]
 
 
 def _answer() -> None:
@@ -49,10 +49,10 @@ def _answer() -> None:
 
     for line in sys.stdin:
         question = json.loads(line)
-        found = evaluate(
+        results = evaluate(
             question["qrels"], question["run"], list(question["measures"]), return_mean=False
         )
-        print(json.dumps({name: values.tolist() for name, values in found.items()}))  # noqa: T201
+        print(json.dumps({name: values.tolist() for name, values in results.items()}))  # noqa: T201
 
 
 if __name__ == "__main__":

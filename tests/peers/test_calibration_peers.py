@@ -25,8 +25,12 @@ def scored() -> dict[str, tuple[NDArray[np.int64], Floats]]:
     p = rng.random(N)
     rare = p**8
     edges = rng.integers(0, 16, N) / 15
-    found = {"uniform": p, "rare": rare, "at the edges of bins": np.clip(edges, 0.05, 0.95)}
-    return {name: ((rng.random(N) < s).astype(np.int64), s) for name, s in found.items()}
+    scores_by_name = {
+        "uniform": p,
+        "rare": rare,
+        "at the edges of bins": np.clip(edges, 0.05, 0.95),
+    }
+    return {name: ((rng.random(N) < s).astype(np.int64), s) for name, s in scores_by_name.items()}
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -37,10 +41,10 @@ def test_losses_are_theirs_but_for_their_roundings(name: str, weighted: bool) ->
     metric = Calibration()
     metric.update(labels, scores, weights=weights)
     result = metric.compute()
-    theirs = sk.log_loss(labels, scores, sample_weight=weights)
-    assert near(result.log_loss, theirs, ROUNDINGS)
-    theirs = sk.brier_score_loss(labels, scores, sample_weight=weights)
-    assert near(result.brier, theirs, ROUNDINGS)
+    peer_value = sk.log_loss(labels, scores, sample_weight=weights)
+    assert near(result.log_loss, peer_value, ROUNDINGS)
+    peer_value = sk.brier_score_loss(labels, scores, sample_weight=weights)
+    assert near(result.brier, peer_value, ROUNDINGS)
 
 
 @pytest.mark.parametrize("bins", [2, 10, 16])
@@ -65,11 +69,11 @@ def test_the_bounds_by_mass_contain_their_curve_of_quantiles(groups: int) -> Non
     share, mean = calibration.calibration_curve(labels, scores, n_bins=groups, strategy="quantile")
     assert (table.share_low <= share).all() and (share <= table.share_high).all()
     gaps = np.abs(share - mean)  # groups of 1,250 or 500 rows, none tied
-    for view, theirs in (("ece_by_mass", gaps.mean()), ("ace", gaps.mean()),
+    for view, peer_value in (("ece_by_mass", gaps.mean()), ("ace", gaps.mean()),
                          ("mce_by_mass", gaps.max())):  # fmt: skip
         bounded = getattr(result, view)
-        assert bounded.low * (1 - 1e-12) <= theirs <= bounded.high * (1 + 1e-12), view
-        assert bounded.width < 0.1 * theirs
+        assert bounded.low * (1 - 1e-12) <= peer_value <= bounded.high * (1 + 1e-12), view
+        assert bounded.width < 0.1 * peer_value
 
 
 def test_groups_of_scores_in_buckets_of_their_own_are_their_quantiles() -> None:
@@ -93,7 +97,7 @@ def test_errors_are_theirs_but_for_their_roundings(weighted: bool, offset: float
     metric = Regression()
     metric.update(labels, scores, weights=weights)
     result = metric.compute()
-    kept = {"sample_weight": weights}
-    assert near(result.mae, sk.mean_absolute_error(labels, scores, **kept), ROUNDINGS)
-    assert near(result.mse, sk.mean_squared_error(labels, scores, **kept), ROUNDINGS)
-    assert abs(result.r2 - sk.r2_score(labels, scores, **kept)) < 1e-12
+    options = {"sample_weight": weights}
+    assert near(result.mae, sk.mean_absolute_error(labels, scores, **options), ROUNDINGS)
+    assert near(result.mse, sk.mean_squared_error(labels, scores, **options), ROUNDINGS)
+    assert abs(result.r2 - sk.r2_score(labels, scores, **options)) < 1e-12

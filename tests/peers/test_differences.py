@@ -44,9 +44,9 @@ class Row(NamedTuple):
     right: object
 
 
-def of(metric: Any, *columns: object, **named: object) -> Any:
+def of(metric: Any, *columns: object, **keywords: object) -> Any:
     """The result of a metric after these rows."""
-    metric.update(*columns, **named)
+    metric.update(*columns, **keywords)
     return metric.compute()
 
 
@@ -65,8 +65,8 @@ def ranked(
 
 def trec(name: str, judged: dict[str, int], scores: dict[str, float]) -> float:
     """The value of trec_eval for one list."""
-    found = pytrec_eval.RelevanceEvaluator({"1": judged}, {name}).evaluate({"1": scores})
-    return float(found["1"][name])
+    values = pytrec_eval.RelevanceEvaluator({"1": judged}, {name}).evaluate({"1": scores})
+    return float(values["1"][name])
 
 
 def top_2_of_equal_scores(score: Callable[[int], float]) -> list[float]:
@@ -197,7 +197,7 @@ RULES: dict[str, Row] = {
         lambda: round(ranked([MRR], [0, 0, 0, 1], [1.0] * 4)[0], 6), 0.520833,
     ),
     "trec_eval puts the greater id first among equal scores": Row(
-        lambda: [trec("recip_rank", {one: 1}, TIED) for one in "ab"], [1 / 2, 1],
+        lambda: [trec("recip_rank", {document: 1}, TIED) for document in "ab"], [1 / 2, 1],
         lambda: ranked([MRR], [1, 0], [1.0, 1.0]), [3 / 4],
     ),
     "gdeval takes 4 for the greatest grade": Row(

@@ -46,9 +46,9 @@ class Row(NamedTuple):
     right: Any
 
 
-def of(metric: Any, *columns: object, **named: object) -> Any:
+def of(metric: Any, *columns: object, **keywords: object) -> Any:
     """The result of a metric after these rows."""
-    metric.update(*columns, **named)
+    metric.update(*columns, **keywords)
     return metric.compute()
 
 
@@ -89,12 +89,12 @@ HALVES = [0.125, 0.25, 0.5, 0.75]
 
 
 def merged_after_a_result() -> float:
-    one, other = ExactAUC(), ExactAUC()
-    one.update([1, 0], [0.9, 0.1])
-    other.update([0, 1], [0.9, 0.1])
-    one.compute()
-    one.merge(other)
-    return float(one.compute().auc)
+    total, part = ExactAUC(), ExactAUC()
+    total.update([1, 0], [0.9, 0.1])
+    part.update([0, 1], [0.9, 0.1])
+    total.compute()
+    total.merge(part)
+    return float(total.compute().auc)
 
 
 FAULTS: dict[str, Row] = {
@@ -125,7 +125,7 @@ FAULTS: dict[str, Row] = {
         lambda: of(Regression(), [0.0] * 9, [2.0**24, *[1.0] * 8]).mae * 9, 2**24 + 8,
     ),
     "R² of numbers far from 0": Row(
-        TORCHEVAL + "R2Score", {}, [numbers(*FAR), COMPUTE], lambda found: found < 0,
+        TORCHEVAL + "R2Score", {}, [numbers(*FAR), COMPUTE], lambda value: value < 0,
         lambda: round(of(Regression(), FAR[1], FAR[0]).r2, 6), 0.921053,
     ),
     "separation inside one bucket is a confident half": Row(
@@ -155,7 +155,7 @@ FAULTS: dict[str, Row] = {
     ),
     "an entropy of one class, whose denominator is 0": Row(
         TORCHEVAL + "BinaryNormalizedEntropy", {}, [numbers([0.5, 0.5], [1.0, 1.0]), COMPUTE],
-        lambda found: found > 1e13,
+        lambda value: value > 1e13,
         lambda: of(Calibration(), [1, 1], [0.5, 0.5]).normalized_entropy, NAN,
     ),
     "weighted recall with a class that never occurs": Row(
@@ -213,7 +213,7 @@ RULES: dict[str, Row] = {
     ),
     "a precision that no threshold reaches has a recall of 0": Row(
         BINARY + "RecallAtFixedPrecision", {"min_precision": 0.75},
-        [rows([0.25, 0.5], [1, 0]), COMPUTE], lambda found: found == 0,
+        [rows([0.25, 0.5], [1, 0]), COMPUTE], lambda value: value == 0,
         lambda: of(ExactAUC(), [1, 0], [0.25, 0.5]).recall_at_precision(0.75), NAN,
     ),
     "R² of equal labels that are predicted": Row(
@@ -236,11 +236,11 @@ def test_our_answer_is_that_of_the_table(name: str) -> None:
 @pytest.mark.parametrize("name", [*FAULTS, *RULES])
 def test_their_answer_is_that_of_the_table(torch_peers: Peers, name: str) -> None:
     row = {**FAULTS, **RULES}[name]
-    found = torch_peers.ask(row.peer, row.settings, *row.steps)[-1]
+    answer = torch_peers.ask(row.peer, row.settings, *row.steps)[-1]
     if callable(row.said):
-        assert row.said(np.ravel(found)[0])
+        assert row.said(np.ravel(answer)[0])
     else:
-        assert np.ravel(found) == pytest.approx(np.ravel(row.said), rel=FLOAT32, nan_ok=True)
+        assert np.ravel(answer) == pytest.approx(np.ravel(row.said), rel=FLOAT32, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -251,6 +251,8 @@ def test_the_order_of_tied_rows_shows_there_and_not_here(
     torch_peers: Peers, name: str, settings: dict[str, Any], measure: Measure
 ) -> None:
     orders = FIRST, LAST
-    found = [torch_peers.ask(LISTS + name, settings, *a_list(TIED, one))[-1] for one in orders]
-    assert found[0] != found[1]
+    answers = [
+        torch_peers.ask(LISTS + name, settings, *a_list(TIED, order))[-1] for order in orders
+    ]
+    assert answers[0] != answers[1]
     assert ranked(measure, FIRST, TIED) == ranked(measure, LAST, TIED)

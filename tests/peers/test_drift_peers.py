@@ -35,17 +35,17 @@ def test_ks_and_wasserstein_of_exact_states_are_theirs_and_within_the_bounds_of_
     name: str,
 ) -> None:
     a, b = samples()[name]
-    theirs = stats.ks_2samp(a, b).statistic, stats.wasserstein_distance(a, b)
+    peer_values = stats.ks_2samp(a, b).statistic, stats.wasserstein_distance(a, b)
     for kind in (ExactQuantiles, Quantiles):
         states = kind(), kind()
         for state, values in zip(states, (a, b), strict=True):
             state.update(values)
-        found = drift(*states)
-        for value, other in zip((found.ks, found.wasserstein), theirs, strict=True):
+        result = drift(*states)
+        for value, peer_value in zip((result.ks, result.wasserstein), peer_values, strict=True):
             if isinstance(value, Bounded):
-                assert value.low * (1 - 1e-12) <= other <= value.high * (1 + 1e-12)
+                assert value.low * (1 - 1e-12) <= peer_value <= value.high * (1 + 1e-12)
             else:
-                assert near(value, other, 4000)  # theirs adds thousands of rounded steps
+                assert near(value, peer_value, 4000)  # theirs adds thousands of rounded steps
 
 
 @pytest.mark.parametrize("name", samples())
@@ -53,39 +53,39 @@ def test_jensen_shannon_psi_and_its_p_value_of_the_bins_are_theirs(name: str) ->
     states = Quantiles(), Quantiles()
     for state, values in zip(states, samples()[name], strict=True):
         state.update(values)
-    found = drift(*states)
-    p, q = found.bin_counts
+    result = drift(*states)
+    p, q = result.bin_counts
     js = distance.jensenshannon(p, q, base=2)
-    assert float(found.js_distance) == pytest.approx(js, rel=1e-9)
+    assert float(result.js_distance) == pytest.approx(js, rel=1e-9)
     n, m, bins = p.sum(), q.sum(), len(p)
     p, q = (p + 0.5) / (n + bins / 2), (q + 0.5) / (m + bins / 2)
     psi = stats.entropy(p, q) + stats.entropy(q, p)
-    assert found.psi == pytest.approx(psi, rel=1e-9)
+    assert result.psi == pytest.approx(psi, rel=1e-9)
     chance = stats.chi2.sf(psi / (1 / n + 1 / m), bins - 1)
-    assert found.psi_pvalue == pytest.approx(chance, rel=1e-7, abs=1e-300)
+    assert result.psi_pvalue == pytest.approx(chance, rel=1e-7, abs=1e-300)
 
 
 def test_evidently_has_other_units_and_another_rule_for_empty_bins() -> None:
     """It makes a bin of each value where there are up to 20 different ones."""
     if not ENVIRONMENT.exists():
         absent("evidently", f"no {ENVIRONMENT}")
-    known = {
+    pairs = {
         "full": ([0.0] * 50 + [1.0] * 30 + [2.0] * 20, [0.0] * 40 + [1.0] * 5 + [2.0] * 55),
         "with zeros": ([0.0] * 50 + [1.0] * 30 + [2.0] * 20, [0.0] * 40 + [2.0] * 40 + [3.0] * 20),
     }
-    answers = ask(list(known.values()))
-    for (name, pair), theirs in zip(known.items(), answers, strict=True):
+    answers = ask(list(pairs.values()))
+    for (name, pair), answer in zip(pairs.items(), answers, strict=True):
         states = ExactQuantiles(), ExactQuantiles()
         for state, values in zip(states, pair, strict=True):
             state.update(values)
-        found = drift(*states)
-        nats = float(found.js_distance) * math.sqrt(math.log(2))
-        assert nats == pytest.approx(theirs["js_distance"], rel=1e-12)
+        result = drift(*states)
+        nats = float(result.js_distance) * math.sqrt(math.log(2))
+        assert nats == pytest.approx(answer["js_distance"], rel=1e-12)
         spread = float(np.std(pair[0]))
         if name == "with zeros":
-            assert (round(found.psi, 2), round(theirs["psi"], 2)) == (2.09, 4.08)
-            assert found.psi_with(0) == math.inf
+            assert (round(result.psi, 2), round(answer["psi"], 2)) == (2.09, 4.08)
+            assert result.psi_with(0) == math.inf
         else:
-            assert found.psi_with(0) == pytest.approx(theirs["psi"], rel=1e-12)
-        ratio = float(found.wasserstein) / theirs["wasserstein"]
+            assert result.psi_with(0) == pytest.approx(answer["psi"], rel=1e-12)
+        ratio = float(result.wasserstein) / answer["wasserstein"]
         assert ratio == pytest.approx(spread, rel=0.01)  # the deviation of a sample, or of all

@@ -50,23 +50,23 @@ def test_with_its_rules_every_value_is_that_of_pytrec_eval() -> None:
     rng = np.random.default_rng(3)
     for _ in range(20):
         qrels, run = judged_run(rng)
-        found = evaluate(qrels, run, NAMES, ties="trec_eval", empty="zero", missing="skip")
+        result = evaluate(qrels, run, NAMES, ties="trec_eval", empty="zero", missing="skip")
         peer = pytrec_eval.RelevanceEvaluator(qrels, ASKED | {"gm_map"}).evaluate(run)
         gm_map = np.exp(np.mean([of_query["gm_map"] for of_query in peer.values()]))
-        assert found.geometric_mean("map") == pytest.approx(gm_map, rel=1e-14)
-        assert set(peer) == set(found.queries)
-        for name, values in zip(NAMES, found.by_query.values(), strict=True):
-            theirs = [peer[query][name] for query in found.queries]
-            np.testing.assert_allclose(values, theirs, rtol=1e-14, atol=1e-15, err_msg=name)
+        assert result.geometric_mean("map") == pytest.approx(gm_map, rel=1e-14)
+        assert set(peer) == set(result.queries)
+        for name, values in zip(NAMES, result.by_query.values(), strict=True):
+            peer_values = [peer[query][name] for query in result.queries]
+            np.testing.assert_allclose(values, peer_values, rtol=1e-14, atol=1e-15, err_msg=name)
 
 
 def test_means_over_all_judged_queries_are_those_of_ir_measures() -> None:
     qrels, run = judged_run(np.random.default_rng(4))
     names = ["AP", "P@5", "RR", "R@10", "Success@5", "AP(rel=2)"]
-    found = evaluate(qrels, run, names, ties="trec_eval", empty="zero")
+    result = evaluate(qrels, run, names, ties="trec_eval", empty="zero")
     peer = ir_measures.calc_aggregate(list(map(ir_measures.parse_measure, names)), qrels, run)
     for measure, value in peer.items():
-        assert found[str(measure)] == pytest.approx(value, rel=1e-14), measure
+        assert result[str(measure)] == pytest.approx(value, rel=1e-14), measure
 
 
 @pytest.mark.parametrize("name", ["trec3", "rag24a"])
@@ -75,13 +75,13 @@ def test_like_trec_eval_every_value_of_a_real_run_is_that_of_pytrec_eval(
 ) -> None:
     qrels, run = real_run(data, name)
     names = [*NAMES, "ndcg", "map_cut_20", "recall_100", "ndcg_cut_5"]
-    found = evaluate(qrels, run, names, like="trec_eval")
-    asked = ASKED | {*names[len(NAMES) :]}
-    peer = pytrec_eval.RelevanceEvaluator(qrels, asked).evaluate(run)
-    assert set(peer) == set(found.queries)
-    for typed, values in zip(names, found.by_query.values(), strict=True):
-        theirs = [peer[query][typed] for query in found.queries]
-        np.testing.assert_allclose(values, theirs, rtol=1e-14, atol=1e-15, err_msg=typed)
+    result = evaluate(qrels, run, names, like="trec_eval")
+    peer_names = ASKED | {*names[len(NAMES) :]}
+    peer = pytrec_eval.RelevanceEvaluator(qrels, peer_names).evaluate(run)
+    assert set(peer) == set(result.queries)
+    for typed, values in zip(names, result.by_query.values(), strict=True):
+        peer_values = [peer[query][typed] for query in result.queries]
+        np.testing.assert_allclose(values, peer_values, rtol=1e-14, atol=1e-15, err_msg=typed)
 
 
 @pytest.mark.parametrize("name", ["trec3", "rag24a"])
@@ -92,11 +92,11 @@ def test_like_ir_measures_every_mean_of_its_own_measures_is_that_of_ir_measures(
     del run[next(iter(run))]  # a query that the run lacks
     names = ["AP", "nDCG@10", "nDCG", "RR", "P@5", "AP(rel=2)@20", "Rprec", "Bpref", "Success@5"]
     measures = list(map(ir_measures.parse_measure, names))
-    found = evaluate(qrels, run, measures, like="ir_measures")
+    result = evaluate(qrels, run, measures, like="ir_measures")
     peer = ir_measures.calc_aggregate(measures, qrels, run)
     for measure in measures:
-        assert found[str(measure)] == pytest.approx(peer[measure], rel=1e-14), measure
-    more = [
+        assert result[str(measure)] == pytest.approx(peer[measure], rel=1e-14), measure
+    texts = [
         "SetP(rel=2)",
         "SetF(beta=0.5)",
         "SetAP",
@@ -105,11 +105,11 @@ def test_like_ir_measures_every_mean_of_its_own_measures_is_that_of_ir_measures(
         "IPrec@0.15",
         "IPrec(rel=2)@0.4",
     ]
-    whole = list(map(ir_measures.parse_measure, more))
-    found = evaluate(qrels, run, whole, like="ir_measures")
+    whole = list(map(ir_measures.parse_measure, texts))
+    result = evaluate(qrels, run, whole, like="ir_measures")
     peer = ir_measures.calc_aggregate(whole, qrels, run)
-    assert [*found.values()] == pytest.approx([peer[measure] for measure in whole], rel=1e-14)
+    assert [*result.values()] == pytest.approx([peer[measure] for measure in whole], rel=1e-14)
     judged = [measure(judged_only=True) for measure in measures[:2]]
-    found = evaluate(qrels, run, judged, like="ir_measures")
+    result = evaluate(qrels, run, judged, like="ir_measures")
     peer = ir_measures.calc_aggregate(judged, qrels, run)
-    assert [*found.values()] == pytest.approx([peer[measure] for measure in judged], rel=1e-14)
+    assert [*result.values()] == pytest.approx([peer[measure] for measure in judged], rel=1e-14)

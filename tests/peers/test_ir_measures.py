@@ -20,8 +20,8 @@ PRINTED = 0.5e-5 + 1e-12  # half a unit of the last decimal, and gdeval's own ro
 
 def theirs(measure: ir_measures.Measure) -> dict[str, float]:
     """The value by list."""
-    found = ir_measures.iter_calc([measure], qrels(LISTS), run(LISTS))
-    return {value.query_id: value.value for value in found}
+    values = ir_measures.iter_calc([measure], qrels(LISTS), run(LISTS))
+    return {value.query_id: value.value for value in values}
 
 
 @pytest.mark.parametrize("k", CUTS)
@@ -31,16 +31,16 @@ def theirs(measure: ir_measures.Measure) -> dict[str, float]:
 def test_what_gdeval_prints_is_ours_to_its_five_decimals(
     measure: Measure, peer: ir_measures.Measure, k: int
 ) -> None:
-    found = theirs(peer @ k)
-    assert len(found) == len(LISTS)
-    for i, one in enumerate(LISTS, 1):
-        [mine] = ours([measure @ k], [one])
-        assert abs(mine - found[str(i)]) <= PRINTED, one
+    peer_values = theirs(peer @ k)
+    assert len(peer_values) == len(LISTS)
+    for i, ranking in enumerate(LISTS, 1):
+        [value] = ours([measure @ k], [ranking])
+        assert abs(value - peer_values[str(i)]) <= PRINTED, ranking
 
 
 def test_mrr_and_hr_with_a_cut_are_theirs_to_the_last_bit() -> None:
     for k in CUTS:
         for peer, measure in ((RR, MRR), (RR(rel=2), MRR(rel=2)), (Success, HR)):
-            found = theirs(peer @ k)
-            for i, one in enumerate(LISTS, 1):
-                assert ours([measure @ k], [one]) == [found[str(i)]], (measure, one)
+            peer_values = theirs(peer @ k)
+            for i, ranking in enumerate(LISTS, 1):
+                assert ours([measure @ k], [ranking]) == [peer_values[str(i)]], (measure, ranking)

@@ -75,11 +75,11 @@ def answers() -> Any:
     if not (ENVIRONMENT / ".made").is_file():
         absent("list-peers", f"no {ENVIRONMENT}")
     python = ENVIRONMENT / "bin" / "python"
-    asked = json.dumps(question())
-    found = subprocess.run([python, __file__], input=asked, capture_output=True, text=True)
-    if found.returncode:
-        raise RuntimeError(found.stderr)
-    return json.loads(found.stdout)
+    request = json.dumps(question())
+    process = subprocess.run([python, __file__], input=request, capture_output=True, text=True)
+    if process.returncode:
+        raise RuntimeError(process.stderr)
+    return json.loads(process.stdout)
 
 
 @pytest.mark.parametrize(("alpha", "name"), [(0.5, "half"), (ALPHA, "other")])
@@ -93,19 +93,21 @@ def test_every_value_is_that_of_ndeval_but_for_the_rounding_of_its_sums(
     for query, document, score in question()["run"]:
         run.setdefault(query, {})[document] = score
     names = [*THEIRS]
-    measures = [parse_measure(one) for one in names]
+    measures = [parse_measure(text) for text in names]
     measures = [m(alpha=alpha) if m.name != "StRecall" else m for m in measures]
     result = evaluate(qrels, run, measures, empty="zero", missing="skip")
     for query, values in result.per_query.items():
-        for theirs, mine in zip(names, values.values(), strict=True):
-            assert math.isclose(mine, answers()[name][query][theirs], rel_tol=1e-13), (
+        for peer_name, value in zip(names, values.values(), strict=True):
+            assert math.isclose(value, answers()[name][query][peer_name], rel_tol=1e-13), (
                 query,
-                theirs,
+                peer_name,
             )
 
 
 def test_the_g_mean_is_theirs_where_every_predicted_class_occurs() -> None:
-    for (truth, predicted), theirs in zip(question()["classes"], answers()["g_mean"], strict=True):
+    for (truth, predicted), peer_value in zip(
+        question()["classes"], answers()["g_mean"], strict=True
+    ):
         metric = MulticlassConfusion(5)  # two classes never occur
         metric.update(truth, predicted)
-        assert math.isclose(metric.compute().g_mean, theirs, rel_tol=1e-13)
+        assert math.isclose(metric.compute().g_mean, peer_value, rel_tol=1e-13)

@@ -27,9 +27,9 @@ def test_all_values_are_those_of_obp() -> None:
     if not (ENVIRONMENT / ".made").is_file():
         absent("obp", f"no {ENVIRONMENT}")
     logs = [log(seed, n, binary=seed % 2 == 0) for seed, n in enumerate((1, 8, 300, 5_000))]
-    for rows, theirs in zip(logs, ask(logs), strict=True):
+    for rows, peer_values in zip(logs, ask(logs), strict=True):
         metric = OffPolicy()
         metric.update(**rows)
         raw = metric.compute().raw
-        ours = {name: getattr(raw, name) for name in theirs}
-        assert ours == pytest.approx(dict(theirs), rel=1e-11, abs=1e-13)
+        values = {name: getattr(raw, name) for name in peer_values}
+        assert values == pytest.approx(dict(peer_values), rel=1e-11, abs=1e-13)

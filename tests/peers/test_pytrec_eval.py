@@ -56,12 +56,12 @@ def theirs(
 ) -> Values:
     """The value of every measure by list."""
     cuts = ",".join(map(str, CUTS))
-    asked = {f"{name}.{cuts}" if name in ("map_cut", "ndcg_cut", "P") else name for name in NAMES}
-    asked = (asked - {"recall", "success"}) | {f"recall.{cuts}", f"success.{cuts}", "bpref"}
-    found: Values = pytrec_eval.RelevanceEvaluator(
-        judgements, asked, relevance_level=level
+    names = {f"{name}.{cuts}" if name in ("map_cut", "ndcg_cut", "P") else name for name in NAMES}
+    names = (names - {"recall", "success"}) | {f"recall.{cuts}", f"success.{cuts}", "bpref"}
+    answers: Values = pytrec_eval.RelevanceEvaluator(
+        judgements, names, relevance_level=level
     ).evaluate(scores)
-    return found
+    return answers
 
 
 @pytest.fixture(scope="module")
@@ -73,46 +73,53 @@ def test_a_value_is_theirs_to_the_last_bit_and_a_sum_but_for_their_roundings(
     values: Values,
 ) -> None:
     measures = ONE_DIVISION | SUMS
-    for i, one in enumerate(LISTS, 1):
-        mine = dict(zip(measures, ours([*measures.values()], [one]), strict=True))
-        for name, value in mine.items():
-            theirs = values[str(i)][name]
+    for i, ranking in enumerate(LISTS, 1):
+        values_by_name = dict(zip(measures, ours([*measures.values()], [ranking]), strict=True))
+        for name, value in values_by_name.items():
+            peer_value = values[str(i)][name]
             if name in ONE_DIVISION:
-                assert value == theirs, (name, one)
+                assert value == peer_value, (name, ranking)
             elif name == "bpref":  # each term is 1 less a quotient: its error is absolute
-                assert abs(value - theirs) <= (len(one.ids) + 4) * 2.0**-53, one
+                assert abs(value - peer_value) <= (len(ranking.ids) + 4) * 2.0**-53, ranking
             else:  # for each item: a quotient with a logarithm of two roundings, and the addition
-                assert near(value, theirs, len(one.ids) + 3), (name, one)
+                assert near(value, peer_value, len(ranking.ids) + 3), (name, ranking)
     for name, value in zip(measures, ours([*measures.values()], LISTS), strict=True):
-        mean = pytrec_eval.compute_aggregated_measure(name, [one[name] for one in values.values()])
+        mean = pytrec_eval.compute_aggregated_measure(
+            name, [query_values[name] for query_values in values.values()]
+        )
         assert near(value, mean, LONGEST + 3 + len(LISTS)), name
 
 
 def test_items_may_be_relevant_from_grade_2_on() -> None:
-    some = [one for one in LISTS if max(one.truth.values(), default=0) >= 1]
-    for i, found in theirs(qrels(some), run(some), level=2).items():
-        one = some[int(i) - 1]
+    rankings = [
+        judged_list for judged_list in LISTS if max(judged_list.truth.values(), default=0) >= 1
+    ]
+    for i, peer_values in theirs(qrels(rankings), run(rankings), level=2).items():
+        ranking = rankings[int(i) - 1]
         for name, measure in OF_GRADE_2.items():
-            [mine] = ours([measure], [one])
-            assert abs(mine - found[name]) <= (len(one.ids) + 4) * 2.0**-53, (name, one)
+            [value] = ours([measure], [ranking])
+            assert abs(value - peer_values[name]) <= (len(ranking.ids) + 4) * 2.0**-53, (
+                name,
+                ranking,
+            )
 
 
 def test_their_ap_over_the_smaller_of_r_and_k_is_our_denominator_min(values: Values) -> None:
-    for i, one in enumerate(LISTS, 1):
-        for k in CUTS if one.relevant else ():
-            [mine] = ours([AP(denominator="min") @ k], [one])
-            wanted = values[str(i)][f"map_cut_{k}"] * one.relevant / min(one.relevant, k)
-            assert near(mine, wanted, len(one.ids) + 3), one
+    for i, ranking in enumerate(LISTS, 1):
+        for k in CUTS if ranking.relevant else ():
+            [value] = ours([AP(denominator="min") @ k], [ranking])
+            expected = values[str(i)][f"map_cut_{k}"] * ranking.relevant / min(ranking.relevant, k)
+            assert near(value, expected, len(ranking.ids) + 3), ranking
 
 
 def test_their_gain_is_the_grade_and_ours_is_exponential_unless_asked(values: Values) -> None:
     exponential = {i: {d: 2**g - 1 for d, g in truth.items()} for i, truth in qrels(LISTS).items()}
     mapped = theirs(exponential, run(LISTS))
     differ = 0
-    for i, one in enumerate(LISTS, 1):
-        [mine] = ours([NDCG @ 10], [one])
-        assert near(mine, mapped[str(i)]["ndcg_cut_10"], len(one.ids) + 3), one
-        differ += not near(mine, values[str(i)]["ndcg_cut_10"], len(one.ids) + 3)
+    for i, ranking in enumerate(LISTS, 1):
+        [value] = ours([NDCG @ 10], [ranking])
+        assert near(value, mapped[str(i)]["ndcg_cut_10"], len(ranking.ids) + 3), ranking
+        differ += not near(value, values[str(i)]["ndcg_cut_10"], len(ranking.ids) + 3)
     assert differ > 50
 
 
@@ -134,15 +141,15 @@ def test_they_break_ties_by_id_and_we_take_the_mean_over_all_orders(
 ) -> None:
     scores = [2.0, 2.0, 1.0, 2.0, 1.0]
     orders = []
-    for named in itertools.permutations("abcde"):  # whichever item has which id
-        judgements = {"1": dict(zip(named, grades, strict=True))}
-        orders.append(theirs(judgements, {"1": dict(zip(named, scores, strict=True))})["1"][name])
-    for ties, wanted in (
+    for ids in itertools.permutations("abcde"):  # whichever item has which id
+        judgements = {"1": dict(zip(ids, grades, strict=True))}
+        orders.append(theirs(judgements, {"1": dict(zip(ids, scores, strict=True))})["1"][name])
+    for ties, expected in (
         ("expected", math.fsum(orders) / len(orders)),
         ("worst", min(orders)),
         ("best", max(orders)),
     ):
         metric = RankingMetrics([measure], ties=ties, complete_lists=True)
         metric.update([grades], [scores])
-        assert near(metric.compute()[measure], wanted, 8), ties
+        assert near(metric.compute()[measure], expected, 8), ties
     assert min(orders) < max(orders)

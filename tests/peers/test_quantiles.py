@@ -29,23 +29,23 @@ def samples() -> list[np.ndarray]:
 
 
 def of(values: np.ndarray, *shards: np.ndarray) -> tuple[ExactQuantiles, Quantiles]:
-    made = ExactQuantiles(), Quantiles()
-    for metric in made:
+    metrics = ExactQuantiles(), Quantiles()
+    for metric in metrics:
         for shard in (values, *shards):
             part = metric.empty()
             part.update(shard)
             metric.merge(part)
-    return made
+    return metrics
 
 
 def test_quantiles_are_those_of_numpy_that_are_observed_values() -> None:
     for values in samples():
         exact, coarse = (metric.compute() for metric in of(values))
         for p in BINARY:
-            known = np.quantile(values, p, method="inverted_cdf")
-            assert exact.quantile(p) == known
+            peer_value = np.quantile(values, p, method="inverted_cdf")
+            assert exact.quantile(p) == peer_value
             bounds = coarse.quantile(p)
-            assert isinstance(bounds, Bounded) and bounds.low <= known <= bounds.high
+            assert isinstance(bounds, Bounded) and bounds.low <= peer_value <= bounds.high
             # The default interpolates between this value and the next one.
             after = np.quantile(values, min(1, p + 1 / len(values)), method="inverted_cdf")
             before = np.quantile(values, max(0, p - 1 / len(values)), method="inverted_cdf")
@@ -63,8 +63,8 @@ def test_trimmed_means_are_those_of_scipy() -> None:
     for values in samples():
         exact, _ = of(values)
         for share in (0.0, 0.125, 0.25):
-            found = exact.compute().trimmed_mean(share)
-            assert found == pytest.approx(stats.trim_mean(values, share), rel=1e-12, abs=1e-12)
+            mean = exact.compute().trimmed_mean(share)
+            assert mean == pytest.approx(stats.trim_mean(values, share), rel=1e-12, abs=1e-12)
 
 
 def test_ddsketch_is_within_its_accuracy_of_the_exact_value_and_has_no_bounds() -> None:
@@ -73,13 +73,13 @@ def test_ddsketch_is_within_its_accuracy_of_the_exact_value_and_has_no_bounds() 
     shares, accuracy = (0.5, 0.9, 0.99), 2.0**-9
     for values in samples()[2:]:
         thirds = np.array_split(values, 3)
-        theirs = ask([part.tolist() for part in thirds], shares, accuracy)
+        estimates = ask([part.tolist() for part in thirds], shares, accuracy)
         exact, coarse = (metric.compute() for metric in of(*thirds))
-        for p, found in zip(shares, theirs, strict=True):
+        for p, estimate in zip(shares, estimates, strict=True):
             # Its rank is the integer part of p (n - 1), ours the least with a share of p.
             rank = math.floor(p * (len(values) - 1))
-            known = float(np.sort(values)[rank])
-            assert abs(found - known) <= 1.001 * accuracy * abs(known)
+            value = float(np.sort(values)[rank])
+            assert abs(estimate - value) <= 1.001 * accuracy * abs(value)
             bounds = coarse.quantile(p)
             assert isinstance(bounds, Bounded) and bounds.low <= exact.quantile(p) <= bounds.high
             # Both are as far from the exact value at most.

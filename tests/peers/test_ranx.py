@@ -36,9 +36,11 @@ LISTS = [
     JudgedList(("x", "y", "a"), {"a": 3, "x": 0, "q": 0}),
     JudgedList(("a", "b", "c"), {"a": 1, "b": 1, "c": 1}),
     JudgedList((*(f"n{i}" for i in range(99)), "a"), {"a": 1}),
-    *(one for one in random_lists(150, seed=2) if one.truth),
+    *(ranking for ranking in random_lists(150, seed=2) if ranking.truth),
 ]
-BINARY = [JudgedList(one.ids, {d: min(g, 1) for d, g in one.truth.items()}) for one in LISTS]
+BINARY = [
+    JudgedList(ranking.ids, {d: min(g, 1) for d, g in ranking.truth.items()}) for ranking in LISTS
+]
 CUTS = (1, 3, 10, 30)
 ONE_DIVISION: dict[str, Measure] = {"mrr": MRR, "r-precision": RPrec, "mrr-l2": MRR(rel=2)}
 SUMS: dict[str, Measure] = {"map": AP, "map-l2": AP(rel=2)}
@@ -66,23 +68,23 @@ def test_a_value_is_theirs_to_the_last_bit_and_a_sum_but_for_their_roundings() -
     means = ours([*measures.values()], LISTS)  # empty lists count 0
     for name, mean, *values in zip(measures, means, *values_of_lists, strict=True):
         values_of_theirs = answers()[0][name]
-        for judged, mine, theirs in zip(LISTS, values, values_of_theirs, strict=True):
+        for judged, value, peer_value in zip(LISTS, values, values_of_theirs, strict=True):
             if name in ONE_DIVISION:
-                assert mine == theirs, (name, judged)
+                assert value == peer_value, (name, judged)
             else:  # for each item: a logarithm, a quotient and an addition; NDCG has two such sums
                 roundings = 2 * (max(len(judged.ids), len(judged.truth)) + 3)
-                assert near(mine, theirs, roundings), (name, judged)
+                assert near(value, peer_value, roundings), (name, judged)
         assert near(mean, math.fsum(values_of_theirs) / len(LISTS), 2 * (100 + 3)), name
 
 
 @pytest.mark.parametrize("name", RBPS)
 def test_their_rbp_multiplies_by_the_grade_and_is_ours_where_grades_are_0_and_1(name: str) -> None:
     # A power of p is as good as so many products.
-    for one, theirs in zip(BINARY, answers()[1][name], strict=True):
-        [mine] = ours([RBPS[name]], [one])
-        assert near(mine, theirs, 2 * len(one.ids) + 4), one
+    for ranking, peer_value in zip(BINARY, answers()[1][name], strict=True):
+        [value] = ours([RBPS[name]], [ranking])
+        assert near(value, peer_value, 2 * len(ranking.ids) + 4), ranking
     by_grade = answers()[0][name]
-    one = LISTS[4]  # grade 3 at rank 3
-    [mine] = ours([RBPS[name]], [one])
-    assert near(3 * mine, by_grade[4], 10)
-    assert max(by_grade) > 1 > max(ours([RBPS[name]], [one])[0] for one in LISTS)
+    ranking = LISTS[4]  # grade 3 at rank 3
+    [value] = ours([RBPS[name]], [ranking])
+    assert near(3 * value, by_grade[4], 10)
+    assert max(by_grade) > 1 > max(ours([RBPS[name]], [judged_list])[0] for judged_list in LISTS)

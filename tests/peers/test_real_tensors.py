@@ -70,23 +70,25 @@ def test_a_tensor_makes_the_state_that_its_numbers_make(torch_peers: Peers, name
             for key, values in columns.items()
         }
         tensors = {
-            key: Tensor(one, "int64") if one.dtype.kind == "i" else Tensor(one, dtype, grad)
-            for key, one in rounded.items()
+            key: Tensor(column, "int64")
+            if column.dtype.kind == "i"
+            else Tensor(column, dtype, grad)
+            for key, column in rounded.items()
         }
         steps = Step("update", (), tensors), Step("digest")
-        theirs = torch_peers.ask(f"streammetrics.{name}", settings, *steps)[-1]
+        peer_digest = torch_peers.ask(f"streammetrics.{name}", settings, *steps)[-1]
         metric = getattr(streammetrics, name)(**settings)
         metric.update(**rounded)
-        assert theirs == metric.digest(), (dtype, grad)
+        assert peer_digest == metric.digest(), (dtype, grad)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint8", "bool"])
 def test_labels_of_every_type_of_integers(torch_peers: Peers, dtype: str) -> None:
     update = Step("update", (Tensor(LABELS, dtype), Tensor(SCORES, "float64")))
-    found = torch_peers.ask("streammetrics.ExactAUC", {}, update, Step("digest"))[-1]
+    peer_digest = torch_peers.ask("streammetrics.ExactAUC", {}, update, Step("digest"))[-1]
     metric = streammetrics.ExactAUC()
     metric.update(LABELS, SCORES)
-    assert found == metric.digest()
+    assert peer_digest == metric.digest()
 
 
 def test_a_tensor_that_is_on_no_cpu_is_refused(torch_peers: Peers) -> None:

@@ -30,9 +30,11 @@ UNITS = (None, Fraction(1, 10))
 any_unit = pytest.mark.parametrize("unit", UNITS)
 
 
-def near(ours: object, theirs: object) -> bool:
+def near(value: object, peer_value: object) -> bool:
     return bool(
-        np.allclose(np.asarray(ours), np.asarray(theirs), rtol=1e-12, atol=1e-12, equal_nan=True)
+        np.allclose(
+            np.asarray(value), np.asarray(peer_value), rtol=1e-12, atol=1e-12, equal_nan=True
+        )
     )
 
 
@@ -52,7 +54,7 @@ def samples(unit: Fraction | None) -> Iterator[tuple[int, Table, Table, Table | 
 def test_averages_of_classes_and_labels_with_every_zero_division() -> None:
     for c, truth, scores, _ in samples(None):
         guess, flags = scores.argmax(axis=1), np.eye(c, dtype=int)[truth]
-        said = (scores >= 0.5).astype(int)
+        decisions = (scores >= 0.5).astype(int)
         of_classes, of_labels = MulticlassConfusion(c), MultilabelConfusion(c)
         of_classes.update(truth, scores)
         of_labels.update(flags, scores)
@@ -61,19 +63,19 @@ def test_averages_of_classes_and_labels_with_every_zero_division() -> None:
                 if view == "jaccard" and math.isnan(zero):
                     continue  # it takes no nan there
                 for average in (None, "macro", "micro", "weighted", "samples"):
-                    given = {"average": average, "zero_division": zero}
+                    options = {"average": average, "zero_division": zero}
                     where = view, average, zero, c
-                    mine = getattr(of_labels.compute(), view)(average, zero_division=zero)
-                    assert near(mine, score(flags, said, **given)), where
+                    value = getattr(of_labels.compute(), view)(average, zero_division=zero)
+                    assert near(value, score(flags, decisions, **options)), where
                     predicted = np.isin(np.unique(guess), truth).any()
                     if average != "samples" and (average != "weighted" or predicted):
-                        theirs = score(truth, guess, labels=range(c), **given)
-                        mine = getattr(of_classes.compute(), view)(average, zero_division=zero)
-                        assert near(mine, theirs), where
-            theirs = sk.fbeta_score(
+                        peer_value = score(truth, guess, labels=range(c), **options)
+                        value = getattr(of_classes.compute(), view)(average, zero_division=zero)
+                        assert near(value, peer_value), where
+            peer_value = sk.fbeta_score(
                 truth, guess, beta=0.5, labels=range(c), average="macro", zero_division=zero
             )
-            assert near(of_classes.compute().f_beta(0.5, "macro", zero_division=zero), theirs)
+            assert near(of_classes.compute().f_beta(0.5, "macro", zero_division=zero), peer_value)
 
 
 @any_unit
@@ -82,28 +84,30 @@ def test_agreement_of_classes(unit: Fraction | None) -> None:
         metric = MulticlassConfusion(c, top_k=(1, 2), weight_unit=unit or 1)
         metric.update(truth, scores, weights=weights)
         result, guess, quantum = metric.compute(), scores.argmax(axis=1), float(unit or 1)
-        kept, every = {"sample_weight": weights}, {"labels": range(c)}
-        table = sk.confusion_matrix(truth, guess, **every, **kept)
+        options, every = {"sample_weight": weights}, {"labels": range(c)}
+        table = sk.confusion_matrix(truth, guess, **every, **options)
         assert near(result.matrix * quantum, table)
         assert near(result.support * quantum, table.sum(axis=1))
-        assert near(result.accuracy, sk.accuracy_score(truth, guess, **kept))
+        assert near(result.accuracy, sk.accuracy_score(truth, guess, **options))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # classes that were predicted and never occur
-            theirs = sk.balanced_accuracy_score(truth, guess, **kept)
-            assert near(result.balanced_accuracy, theirs)
+            peer_value = sk.balanced_accuracy_score(truth, guess, **options)
+            assert near(result.balanced_accuracy, peer_value)
             if len(set(truth) | set(guess)) > 1:
                 for kind in ("linear", "quadratic"):
-                    theirs = sk.cohen_kappa_score(truth, guess, weights=kind, **every, **kept)
-                    assert near(result.weighted_kappa(kind), theirs)
-                assert near(result.kappa, sk.cohen_kappa_score(truth, guess, **kept))
+                    peer_value = sk.cohen_kappa_score(
+                        truth, guess, weights=kind, **every, **options
+                    )
+                    assert near(result.weighted_kappa(kind), peer_value)
+                assert near(result.kappa, sk.cohen_kappa_score(truth, guess, **options))
             if not math.isnan(result.mcc):  # theirs is 0 where it is 0/0
-                assert near(result.mcc, sk.matthews_corrcoef(truth, guess, **kept))
+                assert near(result.mcc, sk.matthews_corrcoef(truth, guess, **options))
         for name, score in AVERAGED.items():
-            theirs = score(truth, guess, average="macro", zero_division=0, **every, **kept)
-            assert near(getattr(result, name)("macro", zero_division=0), theirs), name
+            peer_value = score(truth, guess, average="macro", zero_division=0, **every, **options)
+            assert near(getattr(result, name)("macro", zero_division=0), peer_value), name
         if c > 2 and not result.top_k_ties(2):  # they break ties toward the larger class
-            theirs = sk.top_k_accuracy_score(truth, scores, k=2, **every, **kept)
-            assert near(result.top_k_accuracy(2), theirs)
+            peer_value = sk.top_k_accuracy_score(truth, scores, k=2, **every, **options)
+            assert near(result.top_k_accuracy(2), peer_value)
 
 
 @any_unit
@@ -113,18 +117,18 @@ def test_agreement_of_labels(unit: Fraction | None) -> None:
         truth, guess = (rng.random(scores.shape) < 0.4).astype(int), (scores >= 0.5).astype(int)
         metric = MultilabelConfusion(c, weight_unit=unit or 1)
         metric.update(truth, scores, weights=weights)
-        result, kept = metric.compute(), {"sample_weight": weights}
-        tables = sk.multilabel_confusion_matrix(truth, guess, **kept)
+        result, options = metric.compute(), {"sample_weight": weights}
+        tables = sk.multilabel_confusion_matrix(truth, guess, **options)
         assert near(result.matrix * float(unit or 1), tables)
-        assert near(result.hamming_loss, sk.hamming_loss(truth, guess, **kept))
-        assert near(result.subset_accuracy, sk.accuracy_score(truth, guess, **kept))
+        assert near(result.hamming_loss, sk.hamming_loss(truth, guess, **options))
+        assert near(result.subset_accuracy, sk.accuracy_score(truth, guess, **options))
         for name, score in AVERAGED.items():
             for average in ("macro", "micro", "weighted", "samples", None):
                 if average == "weighted" and not truth.any():
                     continue
-                theirs = score(truth, guess, average=average, zero_division=0, **kept)
-                mine = getattr(result, name)(average, zero_division=0)
-                assert near(mine, theirs), (name, average)
+                peer_value = score(truth, guess, average=average, zero_division=0, **options)
+                value = getattr(result, name)(average, zero_division=0)
+                assert near(value, peer_value), (name, average)
 
 
 @any_unit
@@ -137,16 +141,22 @@ def test_areas_of_classes_and_of_labels(unit: Fraction | None) -> None:
         flags = np.eye(4, dtype=int)[truth]
         units = rng.integers(0, 40, 200)
         weights = None if unit is None else np.array([float(u * unit) for u in units.tolist()])
-        for labels, known in ((truth, flags), ((rng.random((200, 4)) < 0.3).astype(int), None)):
-            known = labels if known is None else known
+        for labels, indicators in (
+            (truth, flags),
+            ((rng.random((200, 4)) < 0.3).astype(int), None),
+        ):
+            indicators = labels if indicators is None else indicators
             exact = MulticlassAUC(4, exact=True, weight_unit=unit or 1)
             rough = MulticlassAUC(4, range="real", weight_unit=unit or 1)
             for metric in (exact, rough):
                 metric.update(labels, scores, weights=weights)
             for name, score in (("auc", sk.roc_auc_score), ("ap", sk.average_precision_score)):
                 for average in (None, "macro", "micro", "weighted"):
-                    theirs = score(known, scores, average=average, sample_weight=weights)
-                    assert near(getattr(exact.compute(), name)(average), theirs), (name, average)
+                    peer_value = score(indicators, scores, average=average, sample_weight=weights)
+                    assert near(getattr(exact.compute(), name)(average), peer_value), (
+                        name,
+                        average,
+                    )
                     if average:
                         bounds: Any = getattr(rough.compute(), name)(average)
-                        assert bounds.low - 1e-12 <= theirs <= bounds.high + 1e-12
+                        assert bounds.low - 1e-12 <= peer_value <= bounds.high + 1e-12

@@ -49,41 +49,41 @@ def answers() -> list[Answer]:
     return ask(QUESTIONS)
 
 
-def ours(asked: Question) -> UpliftCurve[float]:
+def ours(sample: Question) -> UpliftCurve[float]:
     metric = ExactUplift()
-    metric.update(asked.labels, asked.scores, asked.treated)
+    metric.update(sample.labels, sample.scores, sample.treated)
     return metric.compute()
 
 
 def test_areas_and_their_shares_of_a_perfect_one_are_those_of_scikit_uplift() -> None:
-    for asked, theirs in zip(QUESTIONS, answers(), strict=True):
-        found = ours(asked)
-        for mine, name in (
-            (found.qini_radcliffe, "qini_curve"),
-            (found.gain, "uplift_curve"),
-            (found.qini_radcliffe_relative, "qini_auc_score"),
-            (found.gain_relative, "uplift_auc_score"),
+    for sample, answer in zip(QUESTIONS, answers(), strict=True):
+        curve = ours(sample)
+        for value, name in (
+            (curve.qini_radcliffe, "qini_curve"),
+            (curve.gain, "uplift_curve"),
+            (curve.qini_radcliffe_relative, "qini_auc_score"),
+            (curve.gain_relative, "uplift_auc_score"),
         ):
-            assert mine == pytest.approx(theirs[name], rel=1e-9), name
-        if not asked.ties:
-            parts = found.uplift_by_part(asked.parts)
-            assert list(parts) == pytest.approx(theirs["by_percentile"], abs=1e-12)
+            assert value == pytest.approx(answer[name], rel=1e-9), name
+        if not sample.ties:
+            parts = curve.uplift_by_part(sample.parts)
+            assert list(parts) == pytest.approx(answer["by_percentile"], abs=1e-12)
 
 
 def test_the_scores_of_causalml_are_means_over_rows() -> None:
-    for asked, theirs in zip(QUESTIONS, answers(), strict=True):
-        if asked.ties:
+    for sample, answer in zip(QUESTIONS, answers(), strict=True):
+        if sample.ties:
             continue
-        points = ours(asked).curve()
-        n, rows = len(asked.labels), np.arange(len(asked.labels) + 1)
+        points = ours(sample).curve()
+        n, rows = len(sample.labels), np.arange(len(sample.labels) + 1)
         with np.errstate(invalid="ignore"):
             control = points.control_successes / points.control
             lift = points.treated_successes / points.treated - control
         qini = points.treated_successes - control * points.treated
         for curve in (lift, qini):
-            known = np.append(0, np.flatnonzero(np.isfinite(curve)))
+            positions = np.append(0, np.flatnonzero(np.isfinite(curve)))
             curve[0] = 0.0
-            curve[:] = np.interp(rows, known, curve[known])
+            curve[:] = np.interp(rows, positions, curve[positions])
         gain = lift * rows
-        assert qini.mean() - qini[-1] / 2 == pytest.approx(theirs["qini_score"], rel=1e-9), n
-        assert gain.mean() / abs(gain[-1]) == pytest.approx(theirs["auuc_score"], rel=1e-9), n
+        assert qini.mean() - qini[-1] / 2 == pytest.approx(answer["qini_score"], rel=1e-9), n
+        assert gain.mean() / abs(gain[-1]) == pytest.approx(answer["auuc_score"], rel=1e-9), n

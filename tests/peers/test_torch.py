@@ -40,19 +40,23 @@ View = Callable[[Any], Any]
 Asked = tuple[str, dict[str, Any], View]
 
 
-def of(metric: Any, *columns: object, **named: object) -> Any:
+def of(metric: Any, *columns: object, **keywords: object) -> Any:
     """The result of a metric after these rows."""
-    metric.update(*columns, **named)
+    metric.update(*columns, **keywords)
     return metric.compute()
 
 
 def compare(
-    peers: Peers, asked: Sequence[Asked], result: Any, steps: Sequence[Step], roundings: int = 64
+    peers: Peers,
+    questions: Sequence[Asked],
+    result: Any,
+    steps: Sequence[Step],
+    roundings: int = 64,
 ) -> None:
     """Each view is what the peer says, but for roundings of float32, or undefined."""
-    for peer, settings, view in asked:
-        theirs, mine = peers.ask(peer, settings, *steps, COMPUTE)[-1], view(result)
-        assert undefined(mine) or close(mine, theirs, roundings), (peer, settings)
+    for peer, settings, view in questions:
+        peer_value, value = peers.ask(peer, settings, *steps, COMPUTE)[-1], view(result)
+        assert undefined(value) or close(value, peer_value, roundings), (peer, settings)
 
 
 BINARY: dict[str, View] = {
@@ -99,25 +103,28 @@ AREAS: list[Asked] = [
 @pytest.mark.parametrize("name", BOTH_CLASSES)
 def test_areas(torch_peers: Peers, name: str) -> None:
     labels, scores = ROWS[name]
-    found, steps = of(ExactAUC(), labels, scores), updates(scores, labels)
-    compare(torch_peers, AREAS, found, steps, len(labels))
-    theirs, points = torch_peers.ask(METRICS + "BinaryROC", {}, *steps, COMPUTE)[-1], found.roc()
-    assert close(points.fpr, theirs[0]) and close(points.tpr, theirs[1])
-    assert close(points.thresholds[1:], theirs[2][1:], 0)
+    result, steps = of(ExactAUC(), labels, scores), updates(scores, labels)
+    compare(torch_peers, AREAS, result, steps, len(labels))
+    peer_curve, points = (
+        torch_peers.ask(METRICS + "BinaryROC", {}, *steps, COMPUTE)[-1],
+        result.roc(),
+    )
+    assert close(points.fpr, peer_curve[0]) and close(points.tpr, peer_curve[1])
+    assert close(points.thresholds[1:], peer_curve[2][1:], 0)
 
 
 @pytest.mark.parametrize("name", BOTH_CLASSES)
 def test_thresholds_with_a_required_recall_or_precision(torch_peers: Peers, name: str) -> None:
     labels, scores = ROWS[name]
-    found, steps = of(ExactAUC(), labels, scores), updates(scores, labels)
+    result, steps = of(ExactAUC(), labels, scores), updates(scores, labels)
     for least in (0.25, 0.5, 0.75):
-        for peer, setting, ours in (
-            ("PrecisionAtFixedRecall", "min_recall", found.precision_at_recall(least)),
-            ("RecallAtFixedPrecision", "min_precision", found.recall_at_precision(least)),
+        for peer, setting, optimum in (
+            ("PrecisionAtFixedRecall", "min_recall", result.precision_at_recall(least)),
+            ("RecallAtFixedPrecision", "min_precision", result.recall_at_precision(least)),
         ):
-            asked = METRICS + f"Binary{peer}", {setting: least}
-            value, _ = torch_peers.ask(*asked, *steps, COMPUTE)[-1]
-            assert equal(ours, value), (peer, least)
+            question = METRICS + f"Binary{peer}", {setting: least}
+            value, _ = torch_peers.ask(*question, *steps, COMPUTE)[-1]
+            assert equal(optimum, value), (peer, least)
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if name != "all wrong"])
@@ -128,12 +135,12 @@ def test_errors_of_calibration_in_equal_bins(torch_peers: Peers, name: str) -> N
         scores = np.minimum(scores, np.float32(1 - 2.0**-10))
     for bins in (4, 16):
         settings = {"n_bins": bins}
-        asked: list[Asked] = [
+        questions: list[Asked] = [
             (METRICS + "BinaryCalibrationError", {**settings, "norm": "l1"}, lambda r: r.ece),
             (METRICS + "BinaryCalibrationError", {**settings, "norm": "max"}, lambda r: r.mce),
         ]
         result = of(Calibration(bins=bins), labels, scores)
-        compare(torch_peers, asked, result, updates(scores, labels), len(labels))
+        compare(torch_peers, questions, result, updates(scores, labels), len(labels))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -142,16 +149,16 @@ def test_normalized_entropy_and_calibration(torch_peers: Peers, name: str, weigh
     labels, scores = ROWS[name]
     scores = np.clip(scores, np.float32(2.0**-20), np.float32(1 - 2.0**-20))
     weights = np.random.default_rng(29).integers(1, 9, len(labels)) if weighted else None
-    found, steps, positional = of(Calibration(), labels, scores, weights=weights), [], []
+    result, steps, positional = of(Calibration(), labels, scores, weights=weights), [], []
     for part in np.array_split(np.arange(len(labels)), 3):
-        both = Tensor(scores[part]), Tensor(labels[part])
+        tensors = Tensor(scores[part]), Tensor(labels[part])
         third = () if weights is None else (Tensor(weights[part]),)
-        steps.append(update(*both, weight=third[0]) if third else update(*both))
-        positional.append(update(*both, *third))
+        steps.append(update(*tensors, weight=third[0]) if third else update(*tensors))
+        positional.append(update(*tensors, *third))
     entropy: list[Asked] = [(EVAL + "BinaryNormalizedEntropy", {}, lambda r: r.normalized_entropy)]
     ratio: list[Asked] = [(EVAL + "WeightedCalibration", {}, lambda r: r.ratio)]
-    compare(torch_peers, entropy, found, steps, len(labels))
-    compare(torch_peers, ratio, found, positional, len(labels))
+    compare(torch_peers, entropy, result, steps, len(labels))
+    compare(torch_peers, ratio, result, positional, len(labels))
 
 
 MEASURES: list[tuple[str, int | None, Measure, bool]] = [
@@ -160,19 +167,24 @@ MEASURES: list[tuple[str, int | None, Measure, bool]] = [
     *(("Precision", k, P @ k, False) for k in (1, 3, 10)),
     *(("Recall", k, R @ k, False) for k in (1, 3, 10)),
     *(("NormalizedDCG", k, LINEAR @ k if k else LINEAR, True) for k in (None, 1, 3, 10)),
-    *((name, None, one, False) for name, one in (("MRR", MRR), ("MAP", AP), ("RPrecision", RPrec))),
+    *(
+        (name, None, measure, False)
+        for name, measure in (("MRR", MRR), ("MAP", AP), ("RPrecision", RPrec))
+    ),
 ]
 
 
 @pytest.mark.parametrize("empty", ["zero", "skip"])
 def test_measures_of_lists(torch_peers: Peers, empty: str) -> None:
-    known = lists()
-    scores = np.concatenate([one for _, one in known])
-    sizes = [len(one) for _, one in known]
+    pairs = lists()
+    scores = np.concatenate([column for _, column in pairs])
+    sizes = [len(column) for _, column in pairs]
     for name, cut, measure, graded in MEASURES:
-        labels = np.concatenate([one if graded else np.minimum(one, 1) for one, _ in known])
-        ends, indexes = np.cumsum([0, *sizes]), np.repeat(np.arange(len(known)), sizes)
-        ours = of(
+        labels = np.concatenate(
+            [grades if graded else np.minimum(grades, 1) for grades, _ in pairs]
+        )
+        ends, indexes = np.cumsum([0, *sizes]), np.repeat(np.arange(len(pairs)), sizes)
+        value = of(
             RankingMetrics([measure], empty=empty, complete_lists=True),
             labels,
             scores,
@@ -188,7 +200,7 @@ def test_measures_of_lists(torch_peers: Peers, empty: str) -> None:
             )
             for rows in (slice(0, ends[20]), slice(ends[20], ends[40]), slice(ends[40], None))
         ]  # three updates, each of whole lists
-        theirs = torch_peers.ask(
+        answers = torch_peers.ask(
             f"torchmetrics.retrieval.Retrieval{name}", settings, *steps, COMPUTE
         )
-        assert close(ours, theirs[-1]), (name, cut)
+        assert close(value, answers[-1]), (name, cut)

@@ -64,17 +64,17 @@ class Peers:
         answer = json.loads(line)
         if "error" in answer:
             raise RuntimeError(answer["error"])
-        found: list[Any] = answer["answers"]
-        return found
+        answers: list[Any] = answer["answers"]
+        return answers
 
     def end(self) -> None:
         """End the process."""
         self._process.communicate()
 
 
-def update(*tensors: Tensor, **named: Tensor) -> Step:
+def update(*tensors: Tensor, **keywords: Tensor) -> Step:
     """The step that most tests take."""
-    return Step("update", tensors, named)
+    return Step("update", tensors, keywords)
 
 
 COMPUTE = Step("compute")
@@ -105,26 +105,26 @@ def _run() -> None:
 
     import torch  # type: ignore[import-not-found]
 
-    def made(value: Any, of: Any) -> Any:
+    def decode(value: Any, of: Any) -> Any:
         if isinstance(value, dict) and "tensor" in value:
             kind = {"dtype": getattr(torch, value["dtype"]), "device": value["device"]}
             tensor = torch.tensor(value["tensor"], **kind)
             return tensor.requires_grad_() if value["grad"] else tensor
         if isinstance(value, dict) and "another" in value:
-            other = of()
+            metric = of()
             for step in value["another"]:
-                done(other, step, of)
-            return other
+                perform(metric, step, of)
+            return metric
         if isinstance(value, list):
-            return [made(one, of) for one in value]
+            return [decode(entry, of) for entry in value]
         return value
 
-    def done(metric: Any, step: Any, of: Any) -> Any:
-        arguments = [made(value, of) for value in step["arguments"]]
-        named = {name: made(value, of) for name, value in step["named"].items()}
+    def perform(metric: Any, step: Any, of: Any) -> Any:
+        arguments = [decode(value, of) for value in step["arguments"]]
+        keywords = {name: decode(value, of) for name, value in step["named"].items()}
         member = getattr(metric, step["name"])
         if callable(member) and not isinstance(member, torch.Tensor):
-            return member(*arguments, **named)
+            return member(*arguments, **keywords)
         if arguments:
             setattr(metric, step["name"], arguments[0])
         return getattr(metric, step["name"])
@@ -133,18 +133,18 @@ def _run() -> None:
         if isinstance(value, torch.Tensor):
             return value.detach().tolist()
         if isinstance(value, list | tuple):
-            return [shown(one) for one in value]
+            return [shown(entry) for entry in value]
         return value if isinstance(value, int | float | str) else None
 
     def answered(question: Any) -> list[Any]:
         module, _, name = question["of"].rpartition(".")
         kind = getattr(importlib.import_module(module), name)
 
-        def of() -> Any:
+        def make_metric() -> Any:
             return kind(**question["settings"])
 
-        metric = of()
-        return [shown(done(metric, step, of)) for step in question["steps"]]
+        metric = make_metric()
+        return [shown(perform(metric, step, make_metric)) for step in question["steps"]]
 
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)  # the other core has other tests

@@ -46,14 +46,14 @@ BOTH_CLASSES = [name for name, (labels, _) in ROWS.items() if 0 < labels.mean() 
 def lists() -> list[tuple[Labels, Scores]]:
     """Grades and scores of lists of 1 to 40 items: sorted either way, all relevant, none."""
     rng = np.random.default_rng(26)
-    found = []
+    pairs = []
     for i in range(60):
         n = int(rng.integers(1, 41))
         grades = np.where(rng.random(n) < rng.choice([0, 0.05, 0.3, 1]), rng.integers(1, 5, n), 0)
         scores = (rng.permutation(n) + 1).astype(np.float32) / np.float32(64)
         scores = np.sort(scores)[:: 1 - 2 * (i % 2)] if i % 5 == 0 else scores
-        found.append((grades.astype(np.int64), scores))
-    return found
+        pairs.append((grades.astype(np.int64), scores))
+    return pairs
 
 
 def updates(scores: NDArray[np.generic], labels: Labels, dtype: str = "float32") -> list[Step]:
@@ -71,17 +71,17 @@ def above(threshold: float) -> float:
     return float(np.nextafter(np.float32(threshold), np.float32(2)))
 
 
-def equal(ours: object, theirs: object) -> bool:
+def equal(value: object, peer_value: object) -> bool:
     """Whether theirs is ours as float32, with nan for a 0 of theirs that stands for 0/0."""
-    mine = np.nan_to_num(np.asarray(ours, np.float64)).astype(np.float32)
-    return bool(np.array_equal(mine, np.asarray(theirs, np.float32)))
+    floats = np.nan_to_num(np.asarray(value, np.float64)).astype(np.float32)
+    return bool(np.array_equal(floats, np.asarray(peer_value, np.float32)))
 
 
-def close(ours: object, theirs: object, roundings: int = 64) -> bool:
+def close(value: object, peer_value: object, roundings: int = 64) -> bool:
     """Whether so many roundings of float32 explain the gap; both may be nan."""
     gap = roundings * 2.0**-24
     return bool(
-        np.allclose(np.asarray(ours), np.asarray(theirs), rtol=gap, atol=gap, equal_nan=True)
+        np.allclose(np.asarray(value), np.asarray(peer_value), rtol=gap, atol=gap, equal_nan=True)
     )
 
 

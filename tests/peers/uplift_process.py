@@ -34,16 +34,16 @@ Answer = Mapping[str, Any]
 
 def ask(questions: Sequence[Question]) -> list[Answer]:
     """The answers of one process."""
-    found = subprocess.run(
+    process = subprocess.run(
         [PYTHON, __file__],
         input="\n".join(json.dumps(asdict(question)) for question in questions),
         capture_output=True,
         text=True,
         check=False,
     )
-    if found.returncode:
-        raise RuntimeError(found.stderr)
-    return [json.loads(line) for line in found.stdout.splitlines()]
+    if process.returncode:
+        raise RuntimeError(process.stderr)
+    return [json.loads(line) for line in process.stdout.splitlines()]
 
 
 def _answer() -> None:
@@ -54,16 +54,16 @@ def _answer() -> None:
     from sklift import metrics
 
     for line in sys.stdin:
-        asked = json.loads(line)
-        y, s, t = (np.array(asked[name]) for name in ("labels", "scores", "treated"))
+        question = json.loads(line)
+        y, s, t = (np.array(question[name]) for name in ("labels", "scores", "treated"))
         answer = {
             "qini_auc_score": float(metrics.qini_auc_score(y, s, t)),
             "uplift_auc_score": float(metrics.uplift_auc_score(y, s, t)),
             "qini_curve": float(auc(*metrics.qini_curve(y, s, t))),
             "uplift_curve": float(auc(*metrics.uplift_curve(y, s, t))),
         }
-        if not asked["ties"]:
-            k = asked["parts"]
+        if not question["ties"]:
+            k = question["parts"]
             rates = [
                 metrics.response_rate_by_percentile(y, s, t, group=arm, strategy="overall", bins=k)
                 for arm in ("treatment", "control")

@@ -21,7 +21,7 @@ def test_each_side_adds_its_best_item_that_is_left(
     drafted = team_draft(a, b, list_id, k=k)
     picked: list[int] = []
     for item, team in zip(drafted.items, drafted.teams, strict=True):
-        assert item == next(one for one in (a, b)[team] if one not in picked)
+        assert item == next(candidate for candidate in (a, b)[team] if candidate not in picked)
         picked.append(item)
         second = len(picked) % 2 == 0
         assert not second or drafted.teams[len(picked) - 2] != team  # one turn each in a round
@@ -33,8 +33,8 @@ def test_a_draft_is_the_same_on_every_machine() -> None:
     drafted = team_draft("abcdefgh", "hgfedcba", "request 7")
     assert drafted == team_draft("abcdefgh", "hgfedcba", "request 7")
     assert "".join(map(str, drafted.teams)) == "10101001"
-    other = team_draft("abcdefgh", "hgfedcba", "request 7", salt="second test")
-    assert other.teams != drafted.teams
+    second_draft = team_draft("abcdefgh", "hgfedcba", "request 7", salt="second test")
+    assert second_draft.teams != drafted.teams
 
 
 def test_coins_are_fair_and_independent_of_each_other_also_past_64_of_them() -> None:

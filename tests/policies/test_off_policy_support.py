@@ -54,17 +54,17 @@ def state_of(rows: dict[str, np.ndarray], **settings: float) -> OffPolicy:
 def test_without_support_no_value_has_an_interval_and_each_says_why() -> None:
     rows = log_without(0.1, 10_000)
     state = state_of(rows, reward_limit=1.0)
-    found = state.compute()
-    mean = f"the mean weight is {found.mean_weight:.4g}, more than 1 % and over 3 standard errors"
+    result = state.compute()
+    mean = f"the mean weight is {result.mean_weight:.4g}, more than 1 % and over 3 standard errors"
     users = UserGroups(OffPolicy())
     users.update(np.arange(10_000) // 5, **rows)
     for view in VALUES:
-        assert math.isfinite(getattr(found, view)), view  # the value is shown, with its doubt
-        assert any(doubt.startswith("the mean weight is") for doubt in doubts_of(found, view))
-        for interval in (found.interval(view), users.compute().interval(view)):
+        assert math.isfinite(getattr(result, view)), view  # the value is shown, with its doubt
+        assert any(doubt.startswith("the mean weight is") for doubt in doubts_of(result, view))
+        for interval in (result.interval(view), users.compute().interval(view)):
             assert not interval.defined and interval.reason.startswith(mean), view
-        assert found.raw.interval(view).defined, view
-    assert found.interval("mean_reward").defined and found.interval("mean_weight").defined
+        assert result.raw.interval(view).defined, view
+    assert result.interval("mean_reward").defined and result.interval("mean_weight").defined
     for either in (state, users):
         against = compare(either, either.copy(), view="snips", paired=either is users)
         assert math.isnan(against.std_error) and "the log lacks" in against.reason
@@ -90,26 +90,26 @@ def test_support_is_missing_only_where_it_is_known_to_be() -> None:
 def short_of_weight(**settings: float) -> PolicyValue:
     """A log whose mean weight is below 1 by less than 3 standard errors."""
     for seed in range(50):
-        found = state_of(log_without(0.0, 1000, seed), **settings).compute()
-        error = found.interval("mean_weight").se
-        if 1.2 * error < 1 - found.mean_weight < 2.5 * error:
-            return found
+        result = state_of(log_without(0.0, 1000, seed), **settings).compute()
+        error = result.interval("mean_weight").se
+        if 1.2 * error < 1 - result.mean_weight < 2.5 * error:
+            return result
     raise AssertionError("no such log")
 
 
 def test_the_ends_are_farther_out_by_the_standard_errors_that_the_mean_weight_lacks() -> None:
-    found = short_of_weight()
-    lacking = (1 - found.mean_weight) / found.interval("mean_weight").se
+    result = short_of_weight()
+    lacking = (1 - result.mean_weight) / result.interval("mean_weight").se
     q = critical(0.95, 999.0)
     for view in ("snips", "ips", "dr", "sndr"):
-        interval, value = found.interval(view), getattr(found, view)
+        interval, value = result.interval(view), getattr(result, view)
         far = (q + lacking) * interval.se
         assert (interval.lower, interval.upper) == pytest.approx((value - far, value + far))
         assert f"{lacking:.2g} standard errors below 1" in interval.reason
-        plain = found.raw.interval(view)  # without what may be missing
+        plain = result.raw.interval(view)  # without what may be missing
         assert plain.upper - value == pytest.approx(q * interval.se) and plain.se == interval.se
-    clipped = found.interval("clipped")  # an interval of the clipped value itself
-    assert clipped.upper - found.clipped == pytest.approx(q * clipped.se)
+    clipped = result.interval("clipped")  # an interval of the clipped value itself
+    assert clipped.upper - result.clipped == pytest.approx(q * clipped.se)
 
 
 def test_of_rewards_from_0_to_a_limit_the_missing_share_can_add_only_so_much() -> None:
@@ -132,28 +132,32 @@ def test_over_users_the_ends_move_likewise() -> None:
         rows = log_without(0.0, 2000, seed)
         grouped = UserGroups(OffPolicy())
         grouped.update(rng.integers(0, 400, 2000), **rows)
-        found = grouped.compute()
-        error = found.value.interval("mean_weight").se
-        if error < 1 - found.mean_weight < 2.5 * error:
+        result = grouped.compute()
+        error = result.value.interval("mean_weight").se
+        if error < 1 - result.mean_weight < 2.5 * error:
             break
-    interval = found.interval("snips")
-    far = critical(0.95, interval.df) + (1 - found.mean_weight) / error
-    assert interval.upper - found.snips == pytest.approx(far * interval.se)
-    assert interval.se == pytest.approx(found.variance_of("snips").se)
+    interval = result.interval("snips")
+    far = critical(0.95, interval.df) + (1 - result.mean_weight) / error
+    assert interval.upper - result.snips == pytest.approx(far * interval.se)
+    assert interval.se == pytest.approx(result.variance_of("snips").se)
 
 
 def test_an_interval_moves_with_its_rewards() -> None:
     """Scaling rewards scales it, and adding a constant to all moves that of snips."""
     rows = log_without(0.0, 1000, 8)
-    found = state_of(rows).compute()
+    result = state_of(rows).compute()
     scaled = state_of({**rows, "rewards": rows["rewards"] * 4.0}).compute()
     moved = state_of({**rows, "rewards": rows["rewards"] + 8.0}).compute()
-    assert found.mean_weight < 1
+    assert result.mean_weight < 1
     for view in ("snips", "ips"):
-        one, other = found.interval(view), scaled.interval(view)
-        assert (4 * one.lower, 4 * one.upper) == pytest.approx((other.lower, other.upper))
-    one, other = found.interval("snips"), moved.interval("snips")
-    assert (one.lower + 8, one.upper + 8) == pytest.approx((other.lower, other.upper))
+        interval, changed_interval = result.interval(view), scaled.interval(view)
+        assert (4 * interval.lower, 4 * interval.upper) == pytest.approx(
+            (changed_interval.lower, changed_interval.upper)
+        )
+    interval, changed_interval = result.interval("snips"), moved.interval("snips")
+    assert (interval.lower + 8, interval.upper + 8) == pytest.approx(
+        (changed_interval.lower, changed_interval.upper)
+    )
 
 
 def test_an_interval_of_rewards_of_one_sign_needs_as_many_as_ten_equal_ones() -> None:
@@ -192,8 +196,10 @@ def error_by_the_delta_method(rows: dict[str, np.ndarray]) -> tuple[float, float
     p + w (r - q - s), s = Σ w (r - q) / Σ w, of a log whose weights are 1 on average."""
     n = len(rows["rewards"])
     w = [*map(Fraction, (rows["target"] / rows["logged"]).tolist())]
-    p, q = ([*map(Fraction, rows[f"predicted_{of}"].tolist())] for of in ("target", "logged"))
-    rest = [int(r) - one for r, one in zip(rows["rewards"], q, strict=True)]
+    p, q = (
+        [*map(Fraction, rows[f"predicted_{policy}"].tolist())] for policy in ("target", "logged")
+    )
+    rest = [int(r) - prediction for r, prediction in zip(rows["rewards"], q, strict=True)]
     s = sum((x * y for x, y in zip(w, rest, strict=True)), Fraction(0)) / sum(w)
     terms = [a + x * (y - s) for a, x, y in zip(p, w, rest, strict=True)]
     mean = sum(terms, Fraction(0)) / n
@@ -205,10 +211,10 @@ def test_the_error_of_sndr_is_that_of_the_delta_method() -> None:
     """Beside its definition in fractions, which needs the rows."""
     for seed in range(5):
         for rows in (useless(400, seed), log_without(0.0, 400, seed)):
-            found = state_of(rows).compute()
+            result = state_of(rows).compute()
             value, error = error_by_the_delta_method(rows)
-            assert found.sndr == pytest.approx(value, rel=1e-13)
-            assert found.interval("sndr").se == pytest.approx(error, rel=1e-12)
+            assert result.sndr == pytest.approx(value, rel=1e-13)
+            assert result.interval("sndr").se == pytest.approx(error, rel=1e-12)
 
 
 def test_the_error_of_sndr_of_merged_keyed_and_small_batches_is_that_of_all_rows() -> None:
@@ -219,8 +225,8 @@ def test_the_error_of_sndr_of_merged_keyed_and_small_batches_is_that_of_all_rows
     keyed.update(keys=np.arange(n) % 2, **rows)
     assert whole == reduce(add, parts) == keyed.state(0) + keyed.state(1)
     error = whole.compute().interval("sndr").se
-    both = compare(whole, state_of(useless(3000, 4)), view="sndr")
-    assert both.std_error == pytest.approx(
+    comparison = compare(whole, state_of(useless(3000, 4)), view="sndr")
+    assert comparison.std_error == pytest.approx(
         math.hypot(error, state_of(useless(3000, 4)).compute().interval("sndr").se)
     )
 
@@ -234,21 +240,23 @@ def test_former_states_are_those_of_today_without_one_sum(name: str) -> None:
 
 
 def test_a_former_state_has_the_greatest_error_of_sndr_for_any_correlation() -> None:
-    today, more = state_of(useless(400, 14)), state_of(useless(400, 16))
+    today, second = state_of(useless(400, 14)), state_of(useless(400, 16))
     former = load(former_bytes(today))
-    found = former.compute()
+    result = former.compute()
     for view in ("snips", "ips", "clipped", "dr", "mean_reward", "mean_weight", "share_clipped"):
-        assert found.interval(view) == today.compute().interval(view)
-    interval, known = found.interval("sndr"), today.compute().interval("sndr")
-    rest, w = found._sums.wr - found._sums.wq, found._sums.w
-    greatest = found.interval("dr").se + float(abs(rest / w)) * found.interval("mean_weight").se
-    assert interval.estimate == known.estimate
-    assert known.se < interval.se == pytest.approx(greatest, rel=1e-12)
+        assert result.interval(view) == today.compute().interval(view)
+    interval, today_interval = result.interval("sndr"), today.compute().interval("sndr")
+    rest, w = result._sums.wr - result._sums.wq, result._sums.w
+    greatest = result.interval("dr").se + float(abs(rest / w)) * result.interval("mean_weight").se
+    assert interval.estimate == today_interval.estimate
+    assert today_interval.se < interval.se == pytest.approx(greatest, rel=1e-12)
     assert interval.reason.startswith("a former state lacks the products of weights and")
-    assert not known.reason.startswith("a former state")
-    both = (former + more).compute().interval("sndr")  # what some rows lack is unknown of all
-    assert both.reason.startswith("a former state lacks")
-    assert both.se > (today + more).compute().interval("sndr").se
+    assert not today_interval.reason.startswith("a former state")
+    merged_interval = (
+        (former + second).compute().interval("sndr")
+    )  # what some rows lack is unknown of all
+    assert merged_interval.reason.startswith("a former state lacks")
+    assert merged_interval.se > (today + second).compute().interval("sndr").se
     assert ConfidenceSequence(v_opt=1000.0).of(former, "sndr").upper > (
         ConfidenceSequence(v_opt=1000.0).of(today, "sndr").upper
     )
@@ -278,28 +286,28 @@ def test_predictions_of_0_leave_the_error_of_snips_of_weights_of_mean_1() -> Non
     weights = np.resize([0.5, 1.5, 0.25, 1.75], n)
     rows = {"logged": np.full(n, 0.5), "target": weights / 2, "rewards": np.arange(n) % 3 == 0}
     nothing = {name: np.zeros(n) for name in ("predicted_logged", "predicted_target")}
-    found = state_of(rows | nothing).compute()
-    assert found.sndr == found.snips and found.mean_weight == 1
-    assert found.interval("sndr").se == pytest.approx(found.interval("snips").se, rel=1e-12)
+    result = state_of(rows | nothing).compute()
+    assert result.sndr == result.snips and result.mean_weight == 1
+    assert result.interval("sndr").se == pytest.approx(result.interval("snips").se, rel=1e-12)
 
 
 def test_rows_that_all_have_one_corrected_term_have_no_error_of_sndr() -> None:
     """Rewards that the model misses by the same, whatever the weight."""
     rows = log_without(0.0, 1000, 6)
     rows["predicted_logged"] = rows["rewards"] - 0.3
-    found = state_of(rows | {"predicted_target": np.full(1000, 0.1)}).compute()
-    assert found.sndr == pytest.approx(0.4)
-    assert found.interval("sndr").reason.startswith("the variance is 0")
-    assert found.interval("dr").se > 0
+    result = state_of(rows | {"predicted_target": np.full(1000, 0.1)}).compute()
+    assert result.sndr == pytest.approx(0.4)
+    assert result.interval("sndr").reason.startswith("the variance is 0")
+    assert result.interval("dr").se > 0
 
 
 def test_rewards_that_are_all_equal_have_no_spread_however_they_are_rounded() -> None:
     rng = np.random.default_rng(7)
     metric = OffPolicy()
     metric.update(rng.uniform(0.1, 1, 500), rng.uniform(0.1, 1, 500), np.full(500, 0.3))
-    found = metric.compute()
-    assert found.snips == 0.3
-    assert found.interval("snips").reason.startswith("the variance is 0")
+    result = metric.compute()
+    assert result.snips == 0.3
+    assert result.interval("snips").reason.startswith("the variance is 0")
 
 
 def test_an_undefined_view_has_no_doubts_beside_the_reason() -> None:

@@ -20,30 +20,32 @@ def _validator() -> Any:
     import jsonschema
 
     text = files("altair.vegalite.v6.schema").joinpath("vega-lite-schema.json").read_text("utf-8")
-    known = json.loads(text)["definitions"]
-    return jsonschema.Draft7Validator({**known["TopLevelLayerSpec"], "definitions": known})
+    definitions = json.loads(text)["definitions"]
+    return jsonschema.Draft7Validator(
+        {**definitions["TopLevelLayerSpec"], "definitions": definitions}
+    )
 
 
 def check(spec: Any) -> Any:
     """Fail unless it is strict JSON and a valid layered figure with one data set, `rows`."""
-    known = json.loads(json.dumps(spec, allow_nan=False))
-    assert known == spec
+    figure = json.loads(json.dumps(spec, allow_nan=False))
+    assert figure == spec
     # The schema tries every kind of mark for every layer: a few rows say as much as all.
-    few = {**known, "data": {**known["data"], "values": known["data"]["values"][:3]}}
-    without_rows = json.dumps({**known, "data": None})
+    few = {**figure, "data": {**figure["data"], "values": figure["data"]["values"][:3]}}
+    without_rows = json.dumps({**figure, "data": None})
     if without_rows not in VALID:
         errors = [error.message for error in _validator().iter_errors(few)]
         assert not errors, errors[:1]
         VALID.add(without_rows)
-    assert known["data"]["name"] == "rows"
-    inner = [layer["data"] for layer in known["layer"] if "data" in layer]
+    assert figure["data"]["name"] == "rows"
+    inner = [layer["data"] for layer in figure["layer"] if "data" in layer]
     assert all(data == {"values": [{}]} for data in inner)
-    assert known["description"].endswith(".")
-    for layer in known["layer"]:
+    assert figure["description"].endswith(".")
+    for layer in figure["layer"]:
         for channel in ("x", "y"):
             axis = layer["encoding"].get(channel, {"datum": 0})
             assert "datum" in axis or "title" in axis  # every axis says what it is of
-    return known
+    return figure
 
 
 def fed(metric: Accumulator, rows: int, *, seed: int = 1, **more: object) -> Any:

@@ -28,12 +28,12 @@ def outside(drawn: Drawn, x: Any, y: Any) -> list[tuple[float, float]]:
     """The points (x, y) that no box of the band, and no point that is drawn, holds."""
     assert drawn.band is not None
     low, high = drawn.band
-    found = []
-    for one, other in zip(x.tolist(), y.tolist(), strict=True):
-        over = (drawn.x[:-1] <= one) & (one <= drawn.x[1:])
-        if not np.any(over & (low[:-1] <= other) & (other <= high[:-1])):
-            found.append((one, other))
-    return found
+    points = []
+    for x_value, y_value in zip(x.tolist(), y.tolist(), strict=True):
+        over = (drawn.x[:-1] <= x_value) & (x_value <= drawn.x[1:])
+        if not np.any(over & (low[:-1] <= y_value) & (y_value <= high[:-1])):
+            points.append((x_value, y_value))
+    return points
 
 
 @pytest.mark.parametrize(("seed", "rows"), [(0, 30), (1, 2000)])
@@ -68,8 +68,8 @@ def test_the_band_of_uplift_holds_every_point_of_the_exact_curve_also_of_one_thi
     exact = fed(ExactUplift(), 2000, treated=treated)
     whole, few = exact.curve(), fed(ExactUplift(), 100, treated=[0, 1] * 50)
     for most in (5, 20, CURVE):
-        for one in (coarse, exact):
-            drawn = uplift_points(effects_by_score(one), most)
+        for result in (coarse, exact):
+            drawn = uplift_points(effects_by_score(result), most)
             assert len(drawn.x) <= most and not outside(drawn, whole.share, whole.uplift)
     assert drawn.band is not None and np.max(drawn.band[1] - drawn.band[0]) < 0.05
     drawn = uplift_points(effects_by_score(few), CURVE)
@@ -113,14 +113,14 @@ def test_small_precision_cuts_the_axis_and_says_so() -> None:
 
 def test_at_most_so_many_points_are_kept_with_both_ends() -> None:
     for count, most in product([0, 1, 2, 3, 49, 501, 3000], [4, 5, 50, 500]):
-        found = kept(np.sort(np.random.default_rng(count).random(count)), most)
-        assert len(found) <= most and list(found) == sorted(set(found.tolist()))
-        assert not count or (found[0], found[-1]) == (0, count - 1)
+        indices = kept(np.sort(np.random.default_rng(count).random(count)), most)
+        assert len(indices) <= most and list(indices) == sorted(set(indices.tolist()))
+        assert not count or (indices[0], indices[-1]) == (0, count - 1)
 
 
 def test_what_is_left_out_between_two_places_is_short() -> None:
     position = np.cumsum(np.random.default_rng(1).random(10_000))
-    found = kept(position, 100)
-    gaps = np.diff(found) > 1
-    lengths = np.diff(position[found])[gaps]
+    indices = kept(position, 100)
+    gaps = np.diff(indices) > 1
+    lengths = np.diff(position[indices])[gaps]
     assert lengths.max() < position[-1] * 2.1 / 98

@@ -255,20 +255,20 @@ def test_stars_of_several_comparisons_are_those_of_the_adjusted_p_values() -> No
     names = dict(zip(result.runs["a"].means, ["map", "p@5"], strict=True))
     pvalues = {f"{names[d.measure]} {d.run}": d.pvalue for d in result.differences}
     adjusted = adjust_fwer(pvalues)
-    wanted = {name for name, pvalue in adjusted.items() if pvalue < 0.05}
-    assert starred(result) == wanted
-    assert wanted < {name for name, pvalue in pvalues.items() if pvalue < 0.05}
+    expected = {name for name, pvalue in adjusted.items() if pvalue < 0.05}
+    assert starred(result) == expected
+    assert expected < {name for name, pvalue in pvalues.items() if pvalue < 0.05}
 
 
 def test_a_comparison_of_two_runs_has_six_columns_and_the_adjusted_p_value_where_it_differs() -> (
     None
 ):
     qrels, ranked = {"q": {"x": 1}, "r": {"y": 1}}, {"q": ["y", "x"], "r": ["y"]}
-    other = {"q": ["x"], "r": ["x", "z", "y"]}
+    second_run = {"q": ["x"], "r": ["x", "z", "y"]}
     names = ["measure", "run", "mean", "difference", "95 % CI", "p"]
-    pair = compare_runs(qrels, {"a": ranked, "b": other}, "map")
+    pair = compare_runs(qrels, {"a": ranked, "b": second_run}, "map")
     assert of_csv(pair.to_csv())[0] == names
-    several = compare_runs(qrels, {"a": ranked, "b": other}, ["map", "mrr"])
+    several = compare_runs(qrels, {"a": ranked, "b": second_run}, ["map", "mrr"])
     assert of_csv(several.to_csv())[0] == [*names, "p (Holm)"]
 
 
@@ -286,8 +286,8 @@ def test_measures_have_the_names_that_were_typed() -> None:
     assert {row[1] for row in rows} == {"map", "NDCG@10"}  # a run is no measure
     assert of_csv(evaluate(qrels, ranked, "map").to_csv())[1][0] == "map"
     assert of_csv(evaluate(qrels, ranked, iter(["map"])).to_csv())[1][0] == "AP"
-    again = pickle.loads(pickle.dumps(result))
-    assert again == result and of_csv(again.to_csv())[2][0] == "AP"
+    duplicate = pickle.loads(pickle.dumps(result))
+    assert duplicate == result and of_csv(duplicate.to_csv())[2][0] == "AP"
 
 
 def test_the_level_is_that_of_the_intervals() -> None:

@@ -30,7 +30,7 @@ def test_a_view_of_a_part_is_undefined_where_the_whole_is() -> None:
 
 def test_a_view_beside_another_is_of_the_same_part_and_has_a_path_from_the_whole() -> None:
     recall = estimand_of(curve(), "confusion(0.65).recall")
-    beside = recall.beside("precision")
-    assert beside.path.text == "confusion(0.65).precision" and beside.is_of_points
-    assert beside.value == 0.5 == value_of(curve(), beside.path.text)
+    precision = recall.beside("precision")
+    assert precision.path.text == "confusion(0.65).precision" and precision.is_of_points
+    assert precision.value == 0.5 == value_of(curve(), precision.path.text)
     assert estimand_of(curve(), "auc").beside("gini").path.text == "gini"

@@ -133,26 +133,28 @@ def of(member: object) -> object:
 
 
 def classes() -> set[type]:
-    seen: dict[type, None] = {}
+    kinds: dict[type, None] = {}
     for module in map(importlib.import_module, PUBLIC):
         for name in module.__all__:
-            found = getattr(module, name)
-            list(returned(found if isinstance(found, type) else of(found), seen))
+            member = getattr(module, name)
+            list(returned(member if isinstance(member, type) else of(member), kinds))
     return {
-        one for one in seen if dataclasses.is_dataclass(one) and not issubclass(one, Accumulator)
+        cls for cls in kinds if dataclasses.is_dataclass(cls) and not issubclass(cls, Accumulator)
     }
 
 
 def test_every_class_that_a_public_function_returns_is_a_result_or_listed() -> None:
-    others = {name for names in OTHERS.values() for name in names.split()}
-    found = {one.__name__: issubclass(one, Shown) for one in classes()}
-    missing = sorted(name for name, shown in found.items() if not shown and name not in others)
+    exemptions = {name for names in OTHERS.values() for name in names.split()}
+    shown_by_name = {cls.__name__: issubclass(cls, Shown) for cls in classes()}
+    missing = sorted(
+        name for name, shown in shown_by_name.items() if not shown and name not in exemptions
+    )
     assert not missing, "derive them from Shown, so that they have to_dict, to_frame and a table"
-    assert not [name for name in others if found.get(name)], "these have become results"
-    assert others <= {*found}, "these are no longer returned"
-    results = [one for one in classes() if issubclass(one, Shown)]
-    assert all(one.__eq__ is Shown.__eq__ for one in results), "pass eq=False to their dataclass"
-    assert {"RocPoints", "RunComparison", "SampleRatioFound", "ScoreCurve"} <= {*found}
+    assert not [name for name in exemptions if shown_by_name.get(name)], "these have become results"
+    assert exemptions <= {*shown_by_name}, "these are no longer returned"
+    results = [cls for cls in classes() if issubclass(cls, Shown)]
+    assert all(cls.__eq__ is Shown.__eq__ for cls in results), "pass eq=False to their dataclass"
+    assert {"RocPoints", "RunComparison", "SampleRatioFound", "ScoreCurve"} <= {*shown_by_name}
 
 
 ROWS = settings(
@@ -166,86 +168,86 @@ ROWS = settings(
 
 def computed(case: Case[Any]) -> list[object]:
     """The result of a few rows, and that of none."""
-    found: list[object] = [case.empty.compute()]
+    results: list[object] = [case.empty.compute()]
 
     @ROWS
     @given(st.lists(case.row, min_size=9, max_size=12))
     def add(rows: list[Any]) -> None:
-        found.append(case.fed(rows).compute())
+        results.append(case.fed(rows).compute())
 
     add()
-    return found
+    return results
 
 
 def curves() -> list[object]:
     """What curves and joins return, of some rows and of none."""
-    found: list[object] = []
+    results: list[object] = []
     window = SlidingAUC(8)
-    found.append(window.compute())
+    results.append(window.compute())
     window.update([0, 1], [0.25, 0.5])
-    found.append(window.compute())
+    results.append(window.compute())
     for rows in (0, 40):
         delays = LabelDelays(("click",), 5000)
         delays.update(["click"] * rows, [i * 500 for i in range(rows)])
-        found += delays.compute().values()
+        results += delays.compute().values()
         labels = [i % 3 == 0 for i in range(rows)]
         scores = [(i * 7 % 40) / 40 for i in range(rows)]
         for metric in (HistogramAUC(resolution=3), ExactAUC()):
             metric.update(labels, scores)
             curve = metric.compute()
-            found += [curve.roc(), curve.pr(), curve.best(), curve.confusion(0.41)]
-            found += [*curve.best().points, curve.threshold_for(predicted_positive=0.3)]
+            results += [curve.roc(), curve.pr(), curve.best(), curve.confusion(0.41)]
+            results += [*curve.best().points, curve.threshold_for(predicted_positive=0.3)]
         for effect in (Uplift(resolution=0), ExactUplift()):
             effect.update(labels, scores, [i % 2 for i in range(rows)])
-            found += [effect.compute().curve(), effect.compute().by_part(3)]
+            results += [effect.compute().curve(), effect.compute().by_part(3)]
         bins = Calibration(bins=4, grid="relative")
         bins.update(labels, scores)
-        found += [bins.compute().reliability(), bins.compute().reliability_by_mass(3)]
+        results += [bins.compute().reliability(), bins.compute().reliability_by_mass(3)]
         join = JoinRows({"group": "key"}, {"click": "once"}, label_window_ms=1000)
         join.update_impressions([*range(rows)], [*range(rows)], group=["a", "b"] * (rows // 2))
-        found.append(join.close(30))
+        results.append(join.close(30))
         exposed = ExposedRows({"price": "float64", "page": "key"})
         exposed.update_exposures([*range(rows)], [5] * rows, "colour", ["a", "b"] * (rows // 2))
         prices, pages = [i / 2 for i in range(rows)], ["home", "cart"] * (rows // 2)
         exposed.update_events([*range(rows)], [*range(rows)], price=prices, page=pages)
         out = exposed.close(30)
-        found += [out, out.attribution, out.exposures]
-    return found
+        results += [out, out.attribution, out.exposures]
+    return results
 
 
 def comparisons() -> list[object]:
     """What compares states, runs and the arms of experiments returns."""
     a, b = Ratio(), Ratio()
-    found: list[object] = [compare(a, b)]
+    results: list[object] = [compare(a, b)]
     a.update([1] * 30 + [0] * 300)
     b.update([1] * 50 + [0] * 300)
-    found += [compare(a, b, level=0.9)]
+    results += [compare(a, b, level=0.9)]
     qrels = {"q1": {"x": 1}, "q2": {"y": 1}, "q3": {"z": 0}}
     runs = {"bm25": {"q1": ["y", "x"], "q2": ["y"]}, "a" * 60: {"q1": ["x"], "q2": ["y"]}}
     pairs = compare_runs(qrels, runs, ["ndcg@10", "map"])
-    found += [pairs, *pairs.differences, evaluate(qrels, runs["bm25"], "map")]
+    results += [pairs, *pairs.differences, evaluate(qrels, runs["bm25"], "map")]
     slices = {"q1": "short", "q2": "long", "q3": "short"}
     sliced = evaluate(qrels, runs["bm25"], "map", by=slices)
-    found += [sliced, sliced.slices, compare_runs(qrels, runs, ["map"], by={"length": slices})]
+    results += [sliced, sliced.slices, compare_runs(qrels, runs, ["map"], by={"length": slices})]
     models = Paired(BinaryConfusion())
     models.update(labels=[1, 0, 1], scores_a=[0.9, 0.2, 0.7], scores_b=[0.9, 0.8, 0.1])
-    found.append(models.compute().mcnemar())
+    results.append(models.compute().mcnemar())
     values, none = UserGroups(Quantiles()), Quantiles()
     values.update(range(40), values=range(40))
-    found += [drift(none, none), drift(values, values), drift(values.metric_state(), none)]
-    found.append(drift(values.metric_state(), values.metric_state()))
+    results += [drift(none, none), drift(values, values), drift(values.metric_state(), none)]
+    results.append(drift(values.metric_state(), values.metric_state()))
     experiment = two((46, 10_000), (69, 10_000))
     outcome, report = experiment.outcome(), experiment.report()
-    found += [outcome, report, *report.findings, *outcome.contrasts, outcome.srm]
-    found += [one.anytime for one in outcome.contrasts]
-    found += [SampleRatio({"a": 1, "b": 1}).at(units) for units in ({}, {"a": 900, "b": 10})]
+    results += [outcome, report, *report.findings, *outcome.contrasts, outcome.srm]
+    results += [contrast.anytime for contrast in outcome.contrasts]
+    results += [SampleRatio({"a": 1, "b": 1}).at(units) for units in ({}, {"a": 900, "b": 10})]
     looks = [Look.at("x", 1, {"s/0": n}, {"ctr": Anytime(0.1, 0.3, 0.5)}) for n in (1, 2)]
-    found += [Monitor.of(looks).watched("x", 1, name) for name in ("ctr", "none")]
-    found += [Contamination(3.0, 0.5), Contamination(0.0, math.nan)]
-    found += [RowsPerUnit(4.0, 5.0, 9.0), RowsPerUnit(math.nan, 1.0, reason="no units")]
-    found += [plan_test(a, lift=0.1, days=7), plan_test(mean=0.0, std=1.0, effect=0.1)]
-    found += [Guarded(-math.inf, reason="too few"), Guarded(-0.01, passed=True), Anytime()]
-    return [*found, *meetings()]
+    results += [Monitor.of(looks).watched("x", 1, name) for name in ("ctr", "none")]
+    results += [Contamination(3.0, 0.5), Contamination(0.0, math.nan)]
+    results += [RowsPerUnit(4.0, 5.0, 9.0), RowsPerUnit(math.nan, 1.0, reason="no units")]
+    results += [plan_test(a, lift=0.1, days=7), plan_test(mean=0.0, std=1.0, effect=0.1)]
+    results += [Guarded(-math.inf, reason="too few"), Guarded(-0.01, passed=True), Anytime()]
+    return [*results, *meetings()]
 
 
 def meetings() -> list[object]:
@@ -270,88 +272,100 @@ def meetings() -> list[object]:
         for c in (Units().compute(), unknown.compute(), units["a"]["0"])
     ]
     metrics = {"a": {"ctr": UnitMetric(clicks.compute(), "ratio"), "auc": "no mean over rows"}}
-    found: list[object] = []
+    results: list[object] = []
     for sample in samples:
-        found += [*overlaps(sample), *interactions(sample, metrics)]
-        found += exclusions({"ab": ["a", "b"], "c": ["c"]}, sample)
-    return found
+        results += [*overlaps(sample), *interactions(sample, metrics)]
+        results += exclusions({"ab": ["a", "b"], "c": ["c"]}, sample)
+    return results
 
 
 @cache
 def examples() -> list[Any]:
     """A result of each class and more, of some rows and of none."""
     cases = {type(case.empty): case for case in CASES}
-    return [*(one for case in cases.values() for one in computed(case)), *curves(), *comparisons()]
+    return [
+        *(result for case in cases.values() for result in computed(case)),
+        *curves(),
+        *comparisons(),
+    ]
 
 
 def test_every_class_of_results_has_an_example() -> None:
     abstract = {"HasEvidence", "HasIntervals", "Results"}
-    made = {type(one).__name__ for one in examples()}
-    found = {one.__name__ for one in classes() if issubclass(one, Shown)}
-    assert found - made <= abstract, "add an example"
+    example_names = {type(result).__name__ for result in examples()}
+    result_names = {cls.__name__ for cls in classes() if issubclass(cls, Shown)}
+    assert result_names - example_names <= abstract, "add an example"
 
 
 def test_columns_are_strict_json_and_frames_have_their_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for one in examples():
-        columns = one.to_dict()
-        assert json.loads(json.dumps(columns, allow_nan=False)) == columns, type(one)
+    for result in examples():
+        columns = result.to_dict()
+        assert json.loads(json.dumps(columns, allow_nan=False)) == columns, type(result)
         n = len(next(iter(columns.values())))
-        assert {*map(len, columns.values())} == {n}, type(one)
+        assert {*map(len, columns.values())} == {n}, type(result)
         if "ci_lower" in columns:
-            check_values(one, columns)
-    for one in {type(one): one for one in examples()}.values():
-        columns, n = one.to_dict(), len(next(iter(one.to_dict().values())))
-        frame, other = one.to_frame("pandas"), one.to_frame("polars")
-        assert [*frame] == other.columns == [*columns], type(one)
-        assert len(frame) == other.height == n, type(one)
+            check_values(result, columns)
+    for result in {type(example): example for example in examples()}.values():
+        columns, n = result.to_dict(), len(next(iter(result.to_dict().values())))
+        frame, polars_frame = result.to_frame("pandas"), result.to_frame("polars")
+        assert [*frame] == polars_frame.columns == [*columns], type(result)
+        assert len(frame) == polars_frame.height == n, type(result)
     with monkeypatch.context() as without:
         for name in ("pandas", "polars"):
             without.delitem(sys.modules, name, raising=False)
         without.setattr("streammetrics.present.value_rows.find_spec", lambda name: None)
-        for one in examples():
-            columns, rows = one.to_dict(), one.to_frame()
-            assert len(rows) == len(next(iter(columns.values()))), type(one)
-            assert all([*row] == [*columns] for row in rows), type(one)
+        for result in examples():
+            columns, rows = result.to_dict(), result.to_frame()
+            assert len(rows) == len(next(iter(columns.values()))), type(result)
+            assert all([*row] == [*columns] for row in rows), type(result)
 
 
-def check_values(one: Shown, columns: dict[str, list[Any]]) -> None:
+def check_values(result: Shown, columns: dict[str, list[Any]]) -> None:
     """An undefined value has a reason, and neither bounds nor an interval; certain bounds hold the
     value, and an interval has a level."""
     names = ["value", "exact_low", "exact_high", "ci_lower", "ci_upper", "ci_level", "reason"]
     for value, low, high, lower, upper, level, reason in zip(
         *(columns[name] for name in names), strict=True
     ):
-        where = (type(one), value, low, high, lower, upper, reason)
+        where = (type(result), value, low, high, lower, upper, reason)
         assert value is not None or reason, where
         assert value is None or low is None or high is None or low <= value <= high, where
         assert (level is None) == (lower is None and upper is None), where
 
 
 def test_a_row_is_exact_where_its_view_is_said_to_be() -> None:
-    found = set()
-    for one in examples():
-        rows = [row for row in rows_of(one) if has_parts(one) or not row.keys]
-        views = views_of(one) if has_parts(one) else [row.name for row in rows]
-        assert [is_exact(one, view) for view in views] == [row.exact for row in rows], type(one)
-        found |= {(type(one).__name__, row.name) for row in rows if not row.exact}
-    assert {("PairedResult", "pvalue"), ("GroupPreference", "e_value"), ("Drift", "deff")} <= found
-    assert {("PanelResult", "auc.auc"), ("PairedResult", "difference")}.isdisjoint(found)
+    inexact_rows = set()
+    for result in examples():
+        rows = [row for row in rows_of(result) if has_parts(result) or not row.keys]
+        views = views_of(result) if has_parts(result) else [row.name for row in rows]
+        assert [is_exact(result, view) for view in views] == [row.exact for row in rows], type(
+            result
+        )
+        inexact_rows |= {(type(result).__name__, row.name) for row in rows if not row.exact}
+    assert {
+        ("PairedResult", "pvalue"),
+        ("GroupPreference", "e_value"),
+        ("Drift", "deff"),
+    } <= inexact_rows
+    assert {("PanelResult", "auc.auc"), ("PairedResult", "difference")}.isdisjoint(inexact_rows)
 
 
 def test_a_repr_fits_a_terminal_and_its_numbers_are_aligned() -> None:
-    for one in examples():
-        text = repr(one)
+    for result in examples():
+        text = repr(result)
         lines = text.splitlines()
         assert max(map(len, lines)) <= 100 and len(lines) < 50, text
-        assert lines[0].startswith(type(one).__name__) and str(one) == text
+        assert lines[0].startswith(type(result).__name__) and str(result) == text
         assert not re.search(r"\bnan\b|array\(|Fraction\(|object at", text), text
-        at = next((i for i, line in enumerate(lines) if re.search(" value( |$)", line)), None)
-        if at is not None:
-            end = lines[at].index(" value") + len(" value")
+        header_index = next(
+            (i for i, line in enumerate(lines) if re.search(" value( |$)", line)), None
+        )
+        if header_index is not None:
+            end = lines[header_index].index(" value") + len(" value")
             cell = re.compile(r"(\S  +|^ {4,})\S+$")  # after a name, or below one
-            cells = [line[:end] for line in lines[at + 1 :] if cell.search(line[:end])]
+            cells = [line[:end] for line in lines[header_index + 1 :] if cell.search(line[:end])]
             assert cells and all(re.search(r"(\d|undefined|inf)$", cell) for cell in cells), text
 
 
@@ -367,26 +381,32 @@ def test_names_are_never_cut_and_those_without_room_have_a_line_of_their_own() -
 
 
 def test_copies_and_pickles_are_equal_results_undefined_ones_too() -> None:
-    for one in examples():
-        for other in (pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one)):
-            assert other == one, type(one)
-            assert repr(other) == repr(one) and other.to_dict() == one.to_dict(), type(one)
+    for result in examples():
+        for duplicate in (
+            pickle.loads(pickle.dumps(result)),
+            copy.copy(result),
+            copy.deepcopy(result),
+        ):
+            assert duplicate == result, type(result)
+            assert repr(duplicate) == repr(result) and duplicate.to_dict() == result.to_dict(), (
+                type(result)
+            )
 
 
 def test_results_are_equal_where_their_fields_are_and_undefined_equals_undefined() -> None:
-    nan, other = float("nan"), float("inf") - float("inf")
-    for one, same in (
-        (Anytime(nan), Anytime(other)),
-        (Contamination(1.0, nan), Contamination(1.0, other)),
-        (Bounded(nan, nan, nan), Bounded(other, other, other)),
-        (Interval(nan, 0.0, 1.0), Interval(other, 0.0, 1.0)),
+    nan, inf_difference = float("nan"), float("inf") - float("inf")
+    for result, same in (
+        (Anytime(nan), Anytime(inf_difference)),
+        (Contamination(1.0, nan), Contamination(1.0, inf_difference)),
+        (Bounded(nan, nan, nan), Bounded(inf_difference, inf_difference, inf_difference)),
+        (Interval(nan, 0.0, 1.0), Interval(inf_difference, 0.0, 1.0)),
     ):
-        assert one == same and hash(one) == hash(same)
+        assert result == same and hash(result) == hash(same)
     assert Anytime(nan) != Anytime(0.0) and Anytime(0.0) != Guarded(0.0)
-    some, more = ExactAUC(), ExactAUC()
-    some.update([0, 1], [0.25, 0.5])
-    more.update([0, 1], [0.25, 0.75])
-    assert some.compute() == some.compute() != more.compute() != Ratio().compute()
+    first, second = ExactAUC(), ExactAUC()
+    first.update([0, 1], [0.25, 0.5])
+    second.update([0, 1], [0.25, 0.75])
+    assert first.compute() == first.compute() != second.compute() != Ratio().compute()
     keyed = PerKey(Paired(UserGroups(Ratio())))
     assert keyed.compute() == keyed.compute()
     assert not equal((nan,), [nan]) and not equal({"a": nan}, {"b": nan})
@@ -409,8 +429,8 @@ def test_a_result_class_of_an_author_has_that_equality_without_asking_for_it(
 
     for kind in (Depth, Deeper):
         undefined = kind(math.nan, np.array([1.0, math.nan]))
-        again = kind(float("nan"), np.array([1.0, float("nan")]))
-        assert undefined == undefined and undefined == again
+        duplicate = kind(float("nan"), np.array([1.0, float("nan")]))
+        assert undefined == undefined and undefined == duplicate
         assert undefined != kind(0.5, np.array([1.0, math.nan]))
         assert undefined != kind(math.nan, np.array([1.0, 2.0]))
     assert Depth(0.5, np.ones(1)) != Deeper(0.5, np.ones(1))

@@ -117,11 +117,11 @@ KINDLY: dict[str, Any] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_valid_for_one_result_and_for_several(kind: str) -> None:
     result = KINDLY[kind]
-    alone = check(figure_of(result, kind))
-    both = check(figure_by_series({"random": result, HOSTILE: result}, kind, title=HOSTILE))
-    assert both["title"]["text"] == HOSTILE
-    assert len(both["data"]["values"]) == 2 * len(alone["data"]["values"])
-    assert both["config"] == alone["config"]
+    single_figure = check(figure_of(result, kind))
+    pair_figure = check(figure_by_series({"random": result, HOSTILE: result}, kind, title=HOSTILE))
+    assert pair_figure["title"]["text"] == HOSTILE
+    assert len(pair_figure["data"]["values"]) == 2 * len(single_figure["data"]["values"])
+    assert pair_figure["config"] == single_figure["config"]
 
 
 def test_a_kind_that_not_all_results_have_is_refused_with_those_that_they_have() -> None:
@@ -137,27 +137,27 @@ def test_a_kind_that_not_all_results_have_is_refused_with_those_that_they_have()
 
 
 def panel() -> Panel:
-    made = Panel({"auc": HistogramAUC(), "hits": BinaryConfusion()})
-    made.update(labels=[0, 1, 1], scores=[0.1, 0.2, 0.9])
-    return made
+    metric = Panel({"auc": HistogramAUC(), "hits": BinaryConfusion()})
+    metric.update(labels=[0, 1, 1], scores=[0.1, 0.2, 0.9])
+    return metric
 
 
 def lists() -> RankingMetrics:
-    made = RankingMetrics(measures=["NDCG@2", "MRR@2"])
-    made.update([[0, 1], [1, 0]], [[0.1, 0.2], [0.1, 0.2]])
-    return made
+    metric = RankingMetrics(measures=["NDCG@2", "MRR@2"])
+    metric.update([[0, 1], [1, 0]], [[0.1, 0.2], [0.1, 0.2]])
+    return metric
 
 
 def users() -> UserGroups:
-    made = UserGroups(Ratio(), buckets=16)
-    made.update(groups=list(range(400)), numerators=[i % 3 == 0 for i in range(400)])
-    return made
+    metric = UserGroups(Ratio(), buckets=16)
+    metric.update(groups=list(range(400)), numerators=[i % 3 == 0 for i in range(400)])
+    return metric
 
 
 def sliding() -> SlidingAUC:
-    made = SlidingAUC(rows=4)
-    made.update([0, 1], [0.1, 0.2])
-    return made
+    metric = SlidingAUC(rows=4)
+    metric.update([0, 1], [0.1, 0.2])
+    return metric
 
 
 def test_values_have_a_line_for_each_metric_and_measure_with_their_own_interval() -> None:
@@ -169,16 +169,16 @@ def test_values_have_a_line_for_each_metric_and_measure_with_their_own_interval(
     ]
     assert [row["name"] for row in lines(lists())] == ["NDCG@2", "MRR@2"]
     assert [row["value"] for row in lines(sliding())] == [1.0]
-    [row], found = lines(users()), users().compute().interval("ratio")
-    assert (row["name"], row["lower"], row["upper"]) == ("ratio", found.lower, found.upper)
+    [row], interval = lines(users()), users().compute().interval("ratio")
+    assert (row["name"], row["lower"], row["upper"]) == ("ratio", interval.lower, interval.upper)
 
 
 def test_the_first_kind_is_the_default_and_the_values_are_those_of_the_result() -> None:
     ctr = clicks(3, 100).compute()
     (row,) = figure_of(ctr)["data"]["values"]  # type: ignore[index]
-    found = ctr.interval()
+    limits = ctr.interval()
     assert row == {
-        "name": "ratio", "series": "", "value": 0.03, "lower": found.lower, "upper": found.upper
+        "name": "ratio", "series": "", "value": 0.03, "lower": limits.lower, "upper": limits.upper
     }  # fmt: skip
 
 
@@ -201,10 +201,10 @@ def test_a_result_by_key_is_drawn_by_key_and_one_by_window_over_time() -> None:
 def test_an_experiment_shows_each_effect_with_its_always_valid_interval() -> None:
     report = two((46, 10_000), (69, 10_000)).report()
     spec = check(figure_of(report))
-    (found,), (row,) = report.findings, spec["data"]["values"]
-    assert (row["lower"], row["upper"]) == (found.anytime_lower, found.anytime_upper)
+    (finding,), (row,) = report.findings, spec["data"]["values"]
+    assert (row["lower"], row["upper"]) == (finding.anytime_lower, finding.anytime_upper)
     assert {"x": {"datum": 0}} in [layer["encoding"] for layer in spec["layer"]]
-    assert found.sentence in unescape(html_table(report))
+    assert finding.sentence in unescape(html_table(report))
 
 
 def test_a_table_has_values_bounds_intervals_and_counts_and_ends() -> None:
@@ -223,15 +223,17 @@ def test_titles_fit_their_figure_and_one_value_is_said_with_its_bounds_and_its_i
     spec = figure_by_series(dict.fromkeys(names, BUCKETS), "roc", title="word " * 60)
     for lines in (spec["title"]["text"], spec["title"]["subtitle"]):  # type: ignore[index]
         assert 1 < len(lines) <= 4 and max(map(len, lines)) <= 75 and lines[-1].endswith("...")
-    said = figure_of(BUCKETS, "values")["title"]["subtitle"]  # type: ignore[index]
+    subtitle = figure_of(BUCKETS, "values")["title"]["subtitle"]  # type: ignore[index]
     low, high = float(BUCKETS.auc.low), float(BUCKETS.auc.high)
-    assert re.fullmatch(r"0\.\d+, exact within \[0\.\d+, 0\.\d+\], 95 % CI 0\.\d+ to 0\.\d+", said)
-    numbers = [*map(float, re.findall(r"0\.\d+", said))]
+    assert re.fullmatch(
+        r"0\.\d+, exact within \[0\.\d+, 0\.\d+\], 95 % CI 0\.\d+ to 0\.\d+", subtitle
+    )
+    numbers = [*map(float, re.findall(r"0\.\d+", subtitle))]
     assert numbers[1] <= low <= high <= numbers[2]
-    both = figure_by_series({"a": BUCKETS, "b": BUCKETS}, "values")["title"]
-    assert both["subtitle"] == "thick lines: exact within, thin lines: 95 % CI"  # type: ignore[index]
+    title = figure_by_series({"a": BUCKETS, "b": BUCKETS}, "values")["title"]
+    assert title["subtitle"] == "thick lines: exact within, thin lines: 95 % CI"  # type: ignore[index]
     effect = compare(clicks(3, 100), clicks(9, 100), level=0.9)
     assert "90 % CI" in figure_of(effect)["title"]["subtitle"]  # type: ignore[index]
-    one = HistogramAUC()
-    one.update([0, 1], [0.5, 0.5])
-    assert figure_of(one.compute(), "scores")["usermeta"]["reason"] == "all scores are 0.5"  # type: ignore[index]
+    metric = HistogramAUC()
+    metric.update([0, 1], [0.5, 0.5])
+    assert figure_of(metric.compute(), "scores")["usermeta"]["reason"] == "all scores are 0.5"  # type: ignore[index]

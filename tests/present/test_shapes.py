@@ -49,8 +49,8 @@ def test_a_rare_bin_far_above_the_scores_cuts_the_axis_and_the_title_says_so() -
 
 
 def test_values_past_two_hundred_are_counted_and_undefined_ones_are_left_out() -> None:
-    found = [NamedValue(str(i), "", i / 300) for i in range(250)]
-    spec = check(values([*found, NamedValue("none", "", math.nan)], x="CTR"))
+    named_values = [NamedValue(str(i), "", i / 300) for i in range(250)]
+    spec = check(values([*named_values, NamedValue("none", "", math.nan)], x="CTR"))
     assert len(spec["data"]["values"]) == 200
     assert spec["title"]["subtitle"] == "50 more are not drawn"
     assert check(values([], x="CTR"))["usermeta"]["reason"] == "no value is defined"
@@ -76,15 +76,15 @@ def test_without_altair_and_vl_convert_the_error_says_what_to_install(
 
 
 def test_a_picture_is_svg_with_names_as_text_and_no_script() -> None:
-    found = svg(values([NamedValue("ctr", "<script>alert(1)</script>", 0.5)], x="CTR"))
-    assert found.startswith("<svg")
-    assert "<script" not in found
-    assert "&lt;script&gt;" in found
+    picture = svg(values([NamedValue("ctr", "<script>alert(1)</script>", 0.5)], x="CTR"))
+    assert picture.startswith("<svg")
+    assert "<script" not in picture
+    assert "&lt;script&gt;" in picture
     unprintable = values([NamedValue("ctr", "a\x00\ud800", 0.5)], title="\x1b[31m")
     assert "\\x00" in svg(unprintable)
 
 
 def test_the_javascript_of_charts_is_a_module_made_once() -> None:
-    found = charts_javascript()
-    assert found.rstrip().endswith("as vegaLite};")
-    assert charts_javascript() is found
+    script = charts_javascript()
+    assert script.rstrip().endswith("as vegaLite};")
+    assert charts_javascript() is script

@@ -79,23 +79,23 @@ def palette(name: str) -> list[str]:
 
 def test_whoever_looks_tells_any_two_colours_apart() -> None:
     for name, sight in product(THEMES, SIGHT):
-        found = seen(linear(*palette(name)), SIGHT[sight])
-        assert least(found[:2]) >= 20, (name, sight)  # most experiments have two variants
-        assert least(found) >= 7, (name, sight)
+        points = seen(linear(*palette(name)), SIGHT[sight])
+        assert least(points[:2]) >= 20, (name, sight)  # most experiments have two variants
+        assert least(points) >= 7, (name, sight)
 
 
 @pytest.mark.parametrize("name", THEMES)
 def test_text_and_the_first_colours_stand_out_from_the_background(name: str) -> None:
-    found = json.loads(json.dumps(theme(name)))
+    config = json.loads(json.dumps(theme(name)))
 
     def contrast(colour: str) -> float:
-        red, green, blue = linear(colour, found["background"]).T
+        red, green, blue = linear(colour, config["background"]).T
         low, high = sorted((0.2126 * red + 0.7152 * green + 0.0722 * blue).tolist())
         return (high + 0.05) / (low + 0.05)
 
-    texts = [found["text"]["color"], found["axis"]["labelColor"], found["legend"]["labelColor"]]
+    texts = [config["text"]["color"], config["axis"]["labelColor"], config["legend"]["labelColor"]]
     assert min(map(contrast, texts)) > 4.5  # WCAG AA
-    assert min(map(contrast, found["range"]["category"][:4])) > 2.8
+    assert min(map(contrast, config["range"]["category"][:4])) > 2.8
 
 
 def test_a_theme_changes_the_config_alone() -> None:
@@ -109,21 +109,23 @@ def test_a_theme_changes_the_config_alone() -> None:
 def test_where_colours_come_again_the_marks_beside_them_differ() -> None:
     for marks in (DASHES, SHAPES):
         for i in range(12):  # as many series as a figure draws
-            again = (i + len(palette("light"))) % len(marks)
-            assert marks[i % len(marks)] != marks[again]
+            repeat = (i + len(palette("light"))) % len(marks)
+            assert marks[i % len(marks)] != marks[repeat]
 
 
 def drawn(*series: str) -> dict[str, Any]:
     """A figure over time of these series."""
-    values = [WindowValue(at, at + 1, one, 0.5, 0.4, 0.6) for at in (0, 1) for one in series]
+    values = [
+        WindowValue(start, start + 1, name, 0.5, 0.4, 0.6) for start in (0, 1) for name in series
+    ]
     return json.loads(json.dumps(over_time(values, title="ctr", y="ratio")))
 
 
 def colours(spec: Any) -> dict[str, str]:
     """The colour of each series."""
     scales = [layer["encoding"].get("color", {}).get("scale", {}) for layer in spec["layer"]]
-    first, *others = [scale for scale in scales if "range" in scale]
-    assert all(one == first for one in others)  # the layers of a figure share a legend
+    first, *rest = [scale for scale in scales if "range" in scale]
+    assert all(scale == first for scale in rest)  # the layers of a figure share a legend
     return dict(zip(first["domain"], first["range"], strict=True))
 
 
@@ -141,7 +143,7 @@ def test_series_of_one_colour_have_marks_of_their_own() -> None:
         for layer in spec["layer"]  # type: ignore[attr-defined]
         if "strokeDash" in layer["encoding"]
     ]
-    assert dashes and all(one[0] != one[1] for one in dashes)
+    assert dashes and all(patterns[0] != patterns[1] for patterns in dashes)
 
 
 def test_what_could_not_be_told_apart_stays_as_it_is() -> None:
@@ -154,4 +156,4 @@ def test_what_could_not_be_told_apart_stays_as_it_is() -> None:
 
 def test_a_placed_figure_is_still_a_figure() -> None:
     for series in (["a"], ["a", "b"], [""]):
-        check(placed(drawn(*series), {one: Place(i + 9, i + 9) for i, one in enumerate(series)}))
+        check(placed(drawn(*series), {name: Place(i + 9, i + 9) for i, name in enumerate(series)}))

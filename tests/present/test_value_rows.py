@@ -94,12 +94,12 @@ def test_rows_of_parts_have_their_metric_their_key_and_their_window() -> None:
     assert columns["positives"][0] == int(LABELS[::2].sum()) and columns["positives"][5] is None
     columns = hourly(max_keys=1).compute().to_dict()
     ratios = [i for i, name in enumerate(columns["name"]) if name.endswith("ratio")]
-    found = [[columns[name][i] for i in ratios] for name in ("name", "key", "window_start_ms")]
-    kept = columns["key"][0]
-    assert kept in ("a", "b")
-    assert found[0].count("total.ratio") == 2 and found[2][-1] is None
-    assert {(key, start) for key, start in zip(*found[1:], strict=True)} >= {
-        *((kept, 0), ("(other)", 0), (kept, None), ("(other)", None))
+    cells = [[columns[name][i] for i in ratios] for name in ("name", "key", "window_start_ms")]
+    kept_key = columns["key"][0]
+    assert kept_key in ("a", "b")
+    assert cells[0].count("total.ratio") == 2 and cells[2][-1] is None
+    assert {(key, start) for key, start in zip(*cells[1:], strict=True)} >= {
+        *((kept_key, 0), ("(other)", 0), (kept_key, None), ("(other)", None))
     }
 
 
@@ -114,30 +114,30 @@ def test_views_of_a_keyed_result_are_values_of_it() -> None:
     assert value_of(windows, "[(0, 3600000)]['a'].ratio") == 1.0
     assert value_of(windows, "total['b'].ratio") == 0.0
     assert str(direction_of(result, "['bts'].auc.ks")) == "higher"
-    one = PerKey(Ratio())
+    metric = PerKey(Ratio())
     keys = ["ab", "a b", "a.b"]
-    one.update(keys, numerators=[0, 1, 0.5])
-    assert [value_of(one.compute(), f"[{key!r}].ratio") for key in keys] == [0.0, 1.0, 0.5]
+    metric.update(keys, numerators=[0, 1, 0.5])
+    assert [value_of(metric.compute(), f"[{key!r}].ratio") for key in keys] == [0.0, 1.0, 0.5]
     with pytest.raises(InputError, match=r"a view of KeyedResult: \['a b'\]\.ratio, .* got 'auc'"):
-        value_of(one.compute(), "auc")
+        value_of(metric.compute(), "auc")
 
 
 def test_a_frame_has_the_columns_in_either_library() -> None:
     for result in (area().compute(), keyed().compute(), hourly().compute(), Ratio().compute()):
         columns = result.to_dict()
-        frame, other = result.to_frame("pandas"), result.to_frame("polars")
-        assert [*frame] == other.columns == [*columns]
-        assert frame["value"].dtype == np.float64 and other["value"].dtype == pl.Float64
-        assert other["value"].fill_nan(None).to_list() == columns["value"]
-        assert other["rows"].to_list() == columns["rows"] == frame["rows"].tolist()
-        assert other["exact_low"].dtype == other["ci_lower"].dtype == pl.Float64
+        frame, polars_frame = result.to_frame("pandas"), result.to_frame("polars")
+        assert [*frame] == polars_frame.columns == [*columns]
+        assert frame["value"].dtype == np.float64 and polars_frame["value"].dtype == pl.Float64
+        assert polars_frame["value"].fill_nan(None).to_list() == columns["value"]
+        assert polars_frame["rows"].to_list() == columns["rows"] == frame["rows"].tolist()
+        assert polars_frame["exact_low"].dtype == polars_frame["ci_lower"].dtype == pl.Float64
         assert frame["ci_lower"].dtype == np.float64
         assert pa.table({**columns, "key": [str(key) for key in columns["key"]]}).num_rows
     several = PerKey(Ratio())
     several.update([("bts", 2), "x", None], numerators=[1, 1, 0])
-    frame, other = several.compute().to_frame("pandas"), several.compute().to_frame("polars")
+    frame, polars_frame = several.compute().to_frame("pandas"), several.compute().to_frame("polars")
     assert set(frame["key"][frame["name"] == "ratio"]) == {("bts", 2), "x", None}
-    assert set(other["key"]) == {"bts, 2", "x", None}
+    assert set(polars_frame["key"]) == {"bts, 2", "x", None}
 
 
 def test_the_library_is_the_one_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,18 +163,18 @@ def test_the_library_is_the_one_that_is_there(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_repr_has_bounds_and_intervals_under_words_of_their_own() -> None:
-    found = area().compute()
-    title, heads, first, *_ = repr(found).splitlines()
-    assert title == f"ScoreCurve: rows 400, positives {found.positives}"
+    curve = area().compute()
+    title, heads, first, *_ = repr(curve).splitlines()
+    assert title == f"ScoreCurve: rows 400, positives {curve.positives}"
     assert heads.endswith("  95 % CI") and " exact within " in heads
     _, value, low, high, lower, to, upper = first.split()
     bounds, interval = float(low.strip("[,")), float(lower)
     assert (low[0], high[-1], to) == ("[", "]", "to")
-    assert value == f"{float(found.auc):.5f}"
-    assert bounds <= found.auc.low and float(high.strip("]")) >= found.auc.high  # type: ignore[union-attr]
-    assert abs(interval - found.interval().lower) < 1e-5 < found.interval().upper - float(upper) + 1
+    assert value == f"{float(curve.auc):.5f}"
+    assert bounds <= curve.auc.low and float(high.strip("]")) >= curve.auc.high  # type: ignore[union-attr]
+    assert abs(interval - curve.interval().lower) < 1e-5 < curve.interval().upper - float(upper) + 1
     assert heads.index("exact within") + len("exact within") == first.index("]") + 1
-    assert str(found) == repr(found)
+    assert str(curve) == repr(curve)
     exact = repr(ExactAUC().compute())
     assert "exact within" not in exact and "auc               undefined" in exact
 
@@ -195,7 +195,7 @@ def test_a_notebook_shows_the_cells_of_the_repr() -> None:
     html = unescape(html_table(result))
     for cell in html.replace("<th", "<td").split("<td")[1:]:
         text = cell.partition(">")[2].partition("<")[0]
-        assert all(one in cells for one in text.split("; ")), text
+        assert all(part in cells for part in text.split("; ")), text
     assert '<th scope="col">exact within</th><th scope="col">95 % CI</th>' in html
 
 
@@ -212,12 +212,15 @@ def test_an_effect_is_no_exact_value() -> None:
     a, b = Ratio(), Ratio()
     a.update([1] * 46 + [0] * 9_954)
     b.update([1] * 69 + [0] * 9_931)
-    found = compare(a, b)
-    columns = found.to_dict()
+    comparison = compare(a, b)
+    columns = comparison.to_dict()
     assert columns["name"] == ["control", "treatment", "effect_size", "rel_effect_size", "pvalue"]
-    assert columns["exact_low"] == [None] * 5 and "exact" not in repr(found)
-    assert columns["ci_lower"][2:4] == [found.effect_size_ci_lower, found.rel_effect_size_ci_lower]
-    assert columns["value"][4] == found.pvalue and columns["view"] == ["ratio"] * 5
+    assert columns["exact_low"] == [None] * 5 and "exact" not in repr(comparison)
+    assert columns["ci_lower"][2:4] == [
+        comparison.effect_size_ci_lower,
+        comparison.rel_effect_size_ci_lower,
+    ]
+    assert columns["value"][4] == comparison.pvalue and columns["view"] == ["ratio"] * 5
 
 
 def test_a_report_has_always_valid_intervals_and_says_so() -> None:
@@ -238,9 +241,9 @@ def test_an_own_result_has_a_table_without_a_line_of_its_own() -> None:
         mean: float
         rows: int
 
-    found = Depth(0.75, 3)
-    assert str(found) == "Depth: rows 3\n        value\nmean  0.75000"
-    assert found.to_dict()["value"] == [0.75] and found.to_dict()["rows"] == [3]
+    depth = Depth(0.75, 3)
+    assert str(depth) == "Depth: rows 3\n        value\nmean  0.75000"
+    assert depth.to_dict()["value"] == [0.75] and depth.to_dict()["rows"] == [3]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -249,11 +252,11 @@ class Edges(Result):
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
         inf, nan = math.inf, math.nan
-        both = Interval.undefined("no positives", level=0.9, method="delong")
+        interval = Interval.undefined("no positives", level=0.9, method="delong")
         yield ValueRow("at_most", 0.5, Interval(0.5, -inf, 0.75, level=0.9))
         yield ValueRow("no_width", Bounded(0.5, 0.5, 0.5), Interval(0.5, 0.5, 0.5, level=0.9))
         yield ValueRow("unbounded", Bounded(0.5, -inf, inf))
-        yield ValueRow("undefined", Bounded(nan, nan, nan), both, reason="no positives")
+        yield ValueRow("undefined", Bounded(nan, nan, nan), interval, reason="no positives")
         yield ValueRow("tiny", 1.5e-12)
         yield ValueRow("huge", 12_345_678.0)
 

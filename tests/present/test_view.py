@@ -71,17 +71,17 @@ VISITS = Visits(2.0, rows=4)
 
 
 def test_a_view_has_the_name_the_definition_and_the_arguments_of_where_it_stands() -> None:
-    known = declared_views(Visits)
-    assert [*known] == ["read", "pvalue", "quantile", "hours"]
-    assert known["read"].signature.definition == "The share of visits that were read."
-    quantile = known["quantile"].signature
+    views = declared_views(Visits)
+    assert [*views] == ["read", "pvalue", "quantile", "hours"]
+    assert views["read"].signature.definition == "The share of visits that were read."
+    quantile = views["quantile"].signature
     assert (quantile.parameters, quantile.call) == (("p",), "quantile(p)")
-    assert (known["hours"].signature.name, known["read"].signature.call) == ("hours", "read")
+    assert (views["hours"].signature.name, views["read"].signature.call) == ("hours", "read")
 
 
 def test_a_declared_attribute_stays_what_it_was() -> None:
     assert isinstance(vars(Visits)["read"], property)
-    assert [one.name for one in fields(Visits)] == ["hours", "rows", "least", "plain"]
+    assert [member.name for member in fields(Visits)] == ["hours", "rows", "least", "plain"]
     assert pickle.loads(pickle.dumps(VISITS)) == VISITS
     assert Visits(3.0, rows=4) != VISITS
     assert (VISITS.read, VISITS.hours, VISITS.quantile(0.5)) == (0.25, 2.0, 0.5)
@@ -102,7 +102,7 @@ def test_a_range_may_follow_from_the_rows() -> None:
     @dataclass(frozen=True, repr=False)
     class Reward(Shown):
         most: float
-        mean: float = field(default=0.5, metadata=View(range=lambda found: (0.0, found.most)))
+        mean: float = field(default=0.5, metadata=View(range=lambda result: (0.0, result.most)))
 
     assert range_of(Reward(4.0), "mean") == (0.0, 4.0)
 
@@ -123,8 +123,8 @@ def test_a_subclass_adds_to_the_declarations_of_its_bases_and_its_own_come_first
         def read(self) -> float:
             return 0.75
 
-    found = declaration(Others(1.0, rows=1), "hours")
-    assert (found.undefined, found.better, found.range) == ("no others", LOWER, POSITIVE)
+    view = declaration(Others(1.0, rows=1), "hours")
+    assert (view.undefined, view.better, view.range) == ("no others", LOWER, POSITIVE)
     assert declaration(Others(1.0, rows=1), "read") == declaration(VISITS, "read")
     assert declared_headlines(Others) == ("pvalue", "read", "more")
     assert declared_headlines(Visits) == ("pvalue", "read")

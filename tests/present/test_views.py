@@ -162,8 +162,8 @@ def test_a_view_is_a_name_arguments_and_what_follows() -> None:
         ("", "", None, ""),
         ("a.", "", None, ""),
     ):
-        found = parsed_view(text)
-        assert (found.name, found.arguments, found.rest) == (name, arguments, rest), text
+        view = parsed_view(text)
+        assert (view.name, view.arguments, view.rest) == (name, arguments, rest), text
 
 
 def test_a_value_is_that_of_the_result() -> None:
@@ -195,7 +195,7 @@ OTHERS = ("UserGroupsResult",)
 
 
 def test_every_view_of_every_metric_says_its_direction() -> None:
-    seen = set()
+    pairs = set()
     for case in CASES:
         result = case.empty.compute()
         if isinstance(result, (UserGroupsResult, JoinedResult)):
@@ -204,15 +204,15 @@ def test_every_view_of_every_metric_says_its_direction() -> None:
             continue
         for view in views_of(result):
             assert declared_of(result, view) is not None, (type(result).__name__, view)
-            seen.add((type(result).__name__, view))
-    assert len(seen) > 80
+            pairs.add((type(result).__name__, view))
+    assert len(pairs) > 80
 
 
 def test_every_value_lies_in_the_range_of_its_view() -> None:
     chance = np.random.default_rng(5)
     labels, scores = chance.integers(0, 2, 300), chance.random(300)
     classes, sets = chance.integers(0, 3, 300), chance.integers(0, 2, (300, 3))
-    found = 0
+    count = 0
     for metric, rows in (
         (BinaryConfusion(), {"scores": scores}),
         (HistogramAUC(), {"scores": scores}),
@@ -228,24 +228,24 @@ def test_every_value_lies_in_the_range_of_its_view() -> None:
         for view, value in views_of(result).items():
             low, high = range_of(result, view)
             assert low <= float(value) <= high, (type(result).__name__, view)
-            found += math.isfinite(low)
-    assert found > 40  # most views have a range
+            count += math.isfinite(low)
+    assert count > 40  # most views have a range
 
 
 def test_a_view_of_a_part_has_the_range_of_that_part() -> None:
-    found = Panel({"auc": HistogramAUC(), "hits": BinaryConfusion()}).compute()
-    assert range_of(found, "auc.gini") == range_of(found, "hits.mcc") == (-1.0, 1.0)
-    assert range_of(found) == range_of(found, "auc.auc") == (0.0, 1.0)
+    result = Panel({"auc": HistogramAUC(), "hits": BinaryConfusion()}).compute()
+    assert range_of(result, "auc.gini") == range_of(result, "hits.mcc") == (-1.0, 1.0)
+    assert range_of(result) == range_of(result, "auc.auc") == (0.0, 1.0)
     auc, users = HistogramAUC().compute(), UserGroups(HistogramAUC()).compute()
     for view, limits in (("recall", (0.0, 1.0)), ("mcc", (-1.0, 1.0))):
         assert range_of(auc, f"confusion(0.5).{view}") == limits
         assert range_of(users, f"confusion(0.5).{view}") == limits
-        assert range_of(found, f"auc.confusion(0.5).{view}") == limits
+        assert range_of(result, f"auc.confusion(0.5).{view}") == limits
 
 
 def test_a_view_has_the_direction_of_its_name_whatever_its_arguments_and_its_result() -> None:
     many, bucket = MulticlassConfusion(3).compute(), BoundedRates(RATES, RATES, RATES)
-    for result, view, said in (
+    for result, view, direction in (
         *((RATES, view, "higher") for view in ("f1", "f_beta(2)", "f_alpha(0.3)", None)),
         *((RATES, view, "lower") for view in ("fpr", "error_rate")),
         *((many, view, "higher") for view in ("precision(micro)", "weighted_kappa(linear)")),
@@ -254,7 +254,7 @@ def test_a_view_has_the_direction_of_its_name_whatever_its_arguments_and_its_res
         *((bucket, "fnr", "lower"), (bucket, "tp", "none")),
         (RankingMetrics(["NDCG@10", "MRR"]).compute(), "MRR", "higher"),
     ):
-        assert str(direction_of(result, view)) == said, (result, view)
+        assert str(direction_of(result, view)) == direction, (result, view)
     assert declared_of(bucket, "tp") == NONE
 
 
@@ -266,8 +266,8 @@ def test_what_declares_nothing_has_none_and_what_is_no_view_is_an_error() -> Non
 
 
 def test_a_direction_says_itself() -> None:
-    found = [str(one) for one in (Direction("higher"), NONE, Direction("target", 0.25))]
-    assert found == ["higher", "none", "target 0.25"]
+    texts = [str(direction) for direction in (Direction("higher"), NONE, Direction("target", 0.25))]
+    assert texts == ["higher", "none", "target 0.25"]
 
 
 def test_views_of_results_by_key_are_named_by_the_key_and_found_again() -> None:
@@ -282,13 +282,13 @@ def test_views_of_results_by_key_are_named_by_the_key_and_found_again() -> None:
                   keys=["a b", "v1", ("v1", 2), "a b"], **columns)  # fmt: skip
     for state in (panel.empty(), keyed, hourly):
         result = state.compute()
-        found = views_of(result)
-        assert found
-        for view, value in found.items():
+        views = views_of(result)
+        assert views
+        for view, value in views.items():
             assert repr(value_of(result, view)) == repr(value), view
-        some = views_of(result, headlines=True)
-        assert some.keys() < found.keys()
-        names = {view.rpartition(".")[2] for view in some}
+        headlines = views_of(result, headlines=True)
+        assert headlines.keys() < views.keys()
+        names = {view.rpartition(".")[2] for view in headlines}
         assert names == {"ratio", "accuracy", "precision", "recall"}
     whole = keyed.compute()
     assert views_of(whole)["['a b'].ctr.ratio"] == whole["a b"]["ctr"].ratio

@@ -33,83 +33,84 @@ def every_list(grades: Grades = (0, 1, 2), most: int = 6) -> AllOrders:
 
 
 def in_one_order(orders: Sequence[Grades], unseen: Grades = ()) -> AllOrders:
-    return AllOrders([[(-i, grade) for i, grade in enumerate(one)] for one in orders], unseen)
+    return AllOrders([[(-i, grade) for i, grade in enumerate(order)] for order in orders], unseen)
 
 
 def columns(lists: AllOrders) -> dict[str, Any]:
     """All lists as the columns of one update."""
-    items = [item for one in lists.lists for item in one]
-    made: dict[str, Any] = {
+    items = [item for entries in lists.lists for item in entries]
+    arrays: dict[str, Any] = {
         "labels": np.array([max(grade, 0) for _, grade in items]),
         "scores": np.array([LEVELS[score] for score, _ in items]),
         "offsets": np.cumsum([0, *map(len, lists.lists)]),
     }
     if any(grade == UNJUDGED for _, grade in items):
-        made["judged"] = np.array([grade != UNJUDGED for _, grade in items])
-    return made
+        arrays["judged"] = np.array([grade != UNJUDGED for _, grade in items])
+    return arrays
 
 
 def as_lists(lists: AllOrders) -> Lists:
-    made = columns(lists)
+    arrays = columns(lists)
     return graded_lists(
-        *(made["labels"], made["scores"], made["offsets"], None, made.get("judged")), graded_from=2
+        *(arrays["labels"], arrays["scores"], arrays["offsets"], None, arrays.get("judged")),
+        graded_from=2,
     )
 
 
-def values_of(some: Lists, chosen: Sequence[Truth], ties: str) -> dict[Measure, list[float]]:
+def values_of(lists: Lists, chosen: Sequence[Truth], ties: str) -> dict[Measure, list[float]]:
     """The value of each list, of which the mean is made."""
-    found: dict[Measure, list[float]] = {truth.measure: [] for truth in chosen}
-    for _, _, several in measured(some, list(found), ties):
-        for measure, (values, rest, weights) in zip(found, several, strict=True):
+    values_by_measure: dict[Measure, list[float]] = {truth.measure: [] for truth in chosen}
+    for _, _, several in measured(lists, list(values_by_measure), ties):
+        for measure, (values, rest, weights) in zip(values_by_measure, several, strict=True):
             of_lists = values.tolist()
             if weights is not None and rest is not None:  # a ratio of sums: of one list, its own
                 parts = zip(of_lists, rest.tolist(), weights.tolist(), strict=True)
                 of_lists = [
-                    float((Fraction(value) + Fraction(more)) / int(weight))
-                    if more and weight
+                    float((Fraction(value) + Fraction(remainder)) / int(weight))
+                    if remainder and weight
                     else value / weight  # which rounds once, too
                     if weight
                     else nan
-                    for value, more, weight in parts
+                    for value, remainder, weight in parts
                 ]
-            found[measure] += of_lists
-    return found
+            values_by_measure[measure] += of_lists
+    return values_by_measure
 
 
 @RULES
 def test_every_small_list_has_the_value_of_all_its_orders(ties: str) -> None:
     lists = every_list()
-    found = values_of(as_lists(lists), TRUTHS, ties)
-    assert differences(found, lists, TRUTHS, ties) == []
+    values_by_measure = values_of(as_lists(lists), TRUTHS, ties)
+    assert differences(values_by_measure, lists, TRUTHS, ties) == []
 
 
 @RULES
 @pytest.mark.parametrize("grades", [(UNJUDGED, 0, 1, 2), (UNJUDGED, 0, 1)])
 def test_items_that_nobody_judged_are_skipped_by_bpref_alone(grades: Grades, ties: str) -> None:
     lists = every_list(grades, 6 if len(grades) == 3 else 4)
-    others = (NDCG @ 2, MRR, HR @ 2, CG @ 3)
-    chosen = [truth for truth in TRUTHS if truth.measure in (Bpref, Bpref(rel=2), *others)]
-    assert len(chosen) == 2 + len(others)
-    found = values_of(as_lists(lists), chosen, ties)
-    assert differences(found, lists, chosen, ties) == []
+    measures = (NDCG @ 2, MRR, HR @ 2, CG @ 3)
+    chosen = [truth for truth in TRUTHS if truth.measure in (Bpref, Bpref(rel=2), *measures)]
+    assert len(chosen) == 2 + len(measures)
+    values_by_measure = values_of(as_lists(lists), chosen, ties)
+    assert differences(values_by_measure, lists, chosen, ties) == []
 
 
 @RULES
 def test_the_mean_of_all_small_lists_is_the_correctly_rounded_one(ties: str) -> None:
     lists = every_list()
-    kept = {"skip": np.array(lists.relevant), "zero": np.ones(len(lists.lists), np.bool_)}
-    found = {}
-    for empty in kept:
+    masks = {"skip": np.array(lists.relevant), "zero": np.ones(len(lists.lists), np.bool_)}
+    results = {}
+    for empty in masks:
         measures = [truth.measure for truth in TRUTHS]
         metric = RankingMetrics(measures, ties, empty, complete_lists=True)
         metric.update(**columns(lists))
-        found[empty] = metric.compute()
+        results[empty] = metric.compute()
     for truth in TRUTHS:
         tops, unit = lists.tops(truth.formula, ties)
         bottoms = np.array(truth.denominators(lists))
-        for empty, some in kept.items():
-            top, bottom = int(tops[some].sum()), unit * int(bottoms[some].sum())
-            got = found[empty][truth.measure]
+        for empty, mask in masks.items():
+            top, bottom = int(tops[mask].sum()), unit * int(bottoms[mask].sum())
+            got = results[empty][truth.measure]
             assert truth.agrees(got, top, bottom), (truth.measure, empty, got, top / bottom)
 
 
@@ -117,9 +118,9 @@ def test_the_mean_of_all_small_lists_is_the_correctly_rounded_one(ties: str) -> 
 def test_every_short_list_of_ids_has_the_value_of_its_order(unseen: Grades) -> None:
     orders = every_list((UNJUDGED, 0, 1, 2), 4).sequences
     lists = in_one_order(orders, unseen)
-    others = {-1 - i: grade for i, grade in enumerate(unseen)}  # not in the list
-    found = id_lists(
-        [range(len(one)) for one in orders],
-        [{i: g for i, g in enumerate(one) if g != UNJUDGED} | others for one in orders],
+    unseen_grades = {-1 - i: grade for i, grade in enumerate(unseen)}  # not in the list
+    ranked_lists = id_lists(
+        [range(len(order)) for order in orders],
+        [{i: g for i, g in enumerate(order) if g != UNJUDGED} | unseen_grades for order in orders],
     )
-    assert differences(values_of(found, TRUTHS, "expected"), lists, TRUTHS, "expected") == []
+    assert differences(values_of(ranked_lists, TRUTHS, "expected"), lists, TRUTHS, "expected") == []

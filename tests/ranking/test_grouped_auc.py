@@ -86,12 +86,12 @@ def test_past_max_rows_a_state_says_so(ids: str) -> None:
     rows = [(1, 0, 0.1), (1, 1, 0.2)]
     limited = fed(rows, GroupedAUC(ids=ids, max_rows=3))
     assert limited.compute().gauc == 1.0
-    both = limited + limited
-    result = both.compute()
+    merged = limited + limited
+    result = merged.compute()
     assert math.isnan(result.gauc) and result.rows == 4 and result.groups is None
     assert result.reason == "4 rows exceed max_rows=3"
     assert result.collision_probability() == 0.0
-    assert both == fed(rows + rows, GroupedAUC(ids=ids, max_rows=3))
+    assert merged == fed(rows + rows, GroupedAUC(ids=ids, max_rows=3))
 
 
 @pytest.mark.parametrize("ids", ["hashed", "exact"])
@@ -107,9 +107,9 @@ def test_codes_that_name_no_string_are_refused(ids: str) -> None:
 
 
 def gauc(metric: GroupedAUC) -> Bounded:
-    found = metric.compute().gauc
-    assert isinstance(found, Bounded)
-    return found
+    value = metric.compute().gauc
+    assert isinstance(value, Bounded)
+    return value
 
 
 def bounds(
@@ -144,18 +144,18 @@ def test_many_users_lie_between_their_bounds_however_cut(
     whole.update(labels, scores, groups=users)
     shards = [empty.empty() for _ in range(3)]
     for i in range(0, n, 130):
-        here = slice(i, i + 130)
-        shards[i % 3].update(labels[here], scores[here], groups=users[here])
+        batch = slice(i, i + 130)
+        shards[i % 3].update(labels[batch], scores[batch], groups=users[batch])
     assert sum(shards, empty) == whole
     rows = list(zip(users.tolist(), labels.tolist(), scores.tolist(), strict=True))
     of_score = dict(zip(scores.tolist(), grid_of(empty).buckets(scores).tolist(), strict=True))
     ends = bounds(rows, weight, of_score.__getitem__)
-    exact, found = grouped.gauc(rows, weight), gauc(whole)
+    exact, value = grouped.gauc(rows, weight), gauc(whole)
     assert exact is not None and ends is not None
-    assert found.low <= ends[0] <= exact <= ends[1] <= found.high
-    assert found.width <= float(ends[1] - ends[0]) + 1e-15
+    assert value.low <= ends[0] <= exact <= ends[1] <= value.high
+    assert value.width <= float(ends[1] - ends[0]) + 1e-15
     mean = sum(ends) / 2
-    assert found.value == mean.numerator / mean.denominator  # a tied pair is worth one half
+    assert value.value == mean.numerator / mean.denominator  # a tied pair is worth one half
 
 
 def test_scores_that_no_float32_tells_apart_keep_their_order_between_the_bounds() -> None:
@@ -163,8 +163,8 @@ def test_scores_that_no_float32_tells_apart_keep_their_order_between_the_bounds(
     rows: list[grouped.Row] = [(1, 0, 0.5), (1, 1, close)]
     assert np.float32(close) == np.float32(0.5)
     assert fed(rows, GroupedAUC(score_type="float32")).compute().gauc == 0.5
-    found = gauc(fed(rows, GroupedAUC(grid="relative")))
-    assert found.low <= 1.0 <= found.high
+    value = gauc(fed(rows, GroupedAUC(grid="relative")))
+    assert value.low <= 1.0 <= value.high
 
 
 def test_the_state_does_not_grow_while_the_same_users_come_again(
@@ -255,11 +255,11 @@ def test_pairs_past_an_int64_are_exact(weight: str, score_type: str) -> None:
     ):
         state = weighing(rows[:5], metric) + weighing(rows[5:], metric.empty())
         assert GroupedAUC.from_bytes(state.to_bytes()) == state
-        found = state.compute().gauc
-        if isinstance(found, Bounded):
-            assert found.low <= expected <= found.high
+        value = state.compute().gauc
+        if isinstance(value, Bounded):
+            assert value.low <= expected <= value.high
         else:
-            assert found == float(expected)
+            assert value == float(expected)
 
 
 def test_max_rows_counts_rows_and_weights_of_zero_not_at_all() -> None:
@@ -275,8 +275,8 @@ def test_max_rows_counts_rows_and_weights_of_zero_not_at_all() -> None:
 def test_rounded_rows_past_max_rows_are_still_counted() -> None:
     metric = GroupedAUC(round_weights=True, max_rows=2)
     metric.update([0, 1, 0], [0.1, 0.2, 0.1], groups=[1, 1, 2], weights=[0.75, 0.75, 0.25])
-    found = metric.compute()  # two rows of a unit each, and one that became none
-    assert (found.gauc, found.rows, found.rows_rounded, found.reason) == (1.0, 2, 3, "")
+    result = metric.compute()  # two rows of a unit each, and one that became none
+    assert (result.gauc, result.rows, result.rows_rounded, result.reason) == (1.0, 2, 3, "")
 
 
 def test_the_state_of_a_grid_does_not_grow_with_rounded_rows(

@@ -80,14 +80,14 @@ def test_the_lists_are_ranked_in_pieces_of_bounded_size(monkeypatch: pytest.Monk
 def test_any_kinds_of_ids_give_the_same_means(ids: str, item_ids: str) -> None:
     rows = flat(4, 30)
     expected = dict(fed(rows).compute())
-    named = dict(rows)
+    string_rows = dict(rows)
     if ids != "integer":
-        named["groups"] = [f"list {i}" for i in rows["groups"]]
+        string_rows["groups"] = [f"list {i}" for i in rows["groups"]]
     if item_ids == "hashed":
         values, codes = np.unique(rows["items"], return_inverse=True)
-        named["items"] = DictionaryColumn(codes, tuple(f"item {i}" for i in values))
-    found = fed(named, ids=ids, item_ids=item_ids).compute()
-    assert dict(found) == expected and found.ids == ids
+        string_rows["items"] = DictionaryColumn(codes, tuple(f"item {i}" for i in values))
+    result = fed(string_rows, ids=ids, item_ids=item_ids).compute()
+    assert dict(result) == expected and result.ids == ids
 
 
 def test_grades_beside_one_another_under_one_score_stay_apart() -> None:
@@ -100,9 +100,9 @@ def test_grades_beside_one_another_under_one_score_stay_apart() -> None:
         metric.update(**columns, groups=np.full(17, 3))
         lists = RankingMetrics([NDCG, Bpref])
         lists.update(**columns, offsets=[0, 17])
-        found = metric.compute()
-        assert dict(found) == dict(lists.compute())
-        assert (found.compared_as, found.rows, found.conflicting) == (score_type, 17, 0)
+        result = metric.compute()
+        assert dict(result) == dict(lists.compute())
+        assert (result.compared_as, result.rows, result.conflicting) == (score_type, 17, 0)
         assert load(metric.to_bytes()) == metric
 
 
@@ -178,14 +178,14 @@ def test_an_item_twice_in_a_list_of_one_update_is_refused(item_ids: str) -> None
     if item_ids == "hashed":
         items = [f"i{item}" for item in items]
     metric = GroupedScores([MRR], item_ids=item_ids)
-    given = {"labels": [0, 1, 0, 1, 0, 0], "scores": [0.5] * 6, "groups": [1, 1, 2, 1, 1, 1]}
+    columns = {"labels": [0, 1, 0, 1, 0, 0], "scores": [0.5] * 6, "groups": [1, 1, 2, 1, 1, 1]}
     with pytest.raises(InputError, match=r"items\[3\].*item '?i?5'? twice in list 1;") as caught:
-        metric.update(**given, items=items)
+        metric.update(**columns, items=items)
     assert caught.value.rows.tolist() == [3, 5]
     assert metric == metric.empty()
     once = [0, 1, 2, 4]
     metric.update(
-        **{name: [column[i] for i in once] for name, column in given.items()},
+        **{name: [column[i] for i in once] for name, column in columns.items()},
         items=[items[i] for i in once],
     )
     assert metric.compute().conflicting == 0
@@ -206,12 +206,12 @@ def test_a_double_that_a_merge_or_a_later_update_reveals_leaves_the_measures(ids
     metric.update([1], [0.2], groups=[second], items=[9])
     sound = metric.compute()
     assert (sound["MRR"], sound.lists_kept, sound.conflicting) == ((1 + 1 / 2 + 1) / 3, 3, 0)
-    other = GroupedScores([MRR], ids=ids)
-    other.update([0], [0.9], groups=[first], items=[8])
+    shard = GroupedScores([MRR], ids=ids)
+    shard.update([0], [0.9], groups=[first], items=[8])
     later = metric.copy()
     later.update([0], [0.9], groups=[first], items=[8])
-    merged = metric + other
-    assert merged == later == other + metric
+    merged = metric + shard
+    assert merged == later == shard + metric
     result = merged.compute()
     assert (result["MRR"], result.lists_kept, result.conflicting) == (0.75, 2, 1)
     assert result.rows == 5
@@ -322,11 +322,11 @@ def test_other_measures_may_be_chosen_when_reading() -> None:
     metric = GroupedScores("NDCG@2", ids="hashed")
     metric.update(**columns, groups=["a", "a", "a", "b", "b"])
     before = metric.to_bytes()
-    found = metric.of(["P(rel=2)@2", "map", "NDCG@2"])
-    again = GroupedScores(["P(rel=2)@2", "map", "NDCG@2"], ids="hashed")
-    again.update(**columns, groups=["a", "a", "a", "b", "b"])
-    assert found == again.compute() and metric.to_bytes() == before
-    assert found.interval("map").se == again.compute().interval("map").se
+    result = metric.of(["P(rel=2)@2", "map", "NDCG@2"])
+    second = GroupedScores(["P(rel=2)@2", "map", "NDCG@2"], ids="hashed")
+    second.update(**columns, groups=["a", "a", "a", "b", "b"])
+    assert result == second.compute() and metric.to_bytes() == before
+    assert result.interval("map").se == second.compute().interval("map").se
     with pytest.raises(SettingsError, match="grades up to 3"):
         metric.of("ERR(max_grade=2)@2")
     with pytest.raises(SettingsError, match="rows with the subtopics that StRecall reads"):

@@ -38,20 +38,20 @@ _UNTIED = st.lists(
 
 def columns(lists: Sequence[Sequence[Item]], *, as_column: bool = False) -> dict[str, Any]:
     """What both classes take of lists, flat; with `as_column` it is `shown` that says what was."""
-    items = [item for one in lists for item in one]
+    items = [item for entries in lists for item in entries]
     hidden = 0.0 if as_column else -math.inf
-    found = {
+    arrays = {
         "labels": np.array([max(grade, 0) for _, grade in items], np.int64),
         "scores": np.array([hidden if s is None else s for s, _ in items], np.float64),
         "judged": np.array([grade != UNJUDGED for _, grade in items], np.bool_),
     }
     if as_column:
-        found["shown"] = np.array([score is not NOT_SHOWN for score, _ in items], np.bool_)
-    return found
+        arrays["shown"] = np.array([score is not NOT_SHOWN for score, _ in items], np.bool_)
+    return arrays
 
 
 def of_rows(lists: Sequence[Sequence[Item]], *, as_column: bool = False, **settings: Any) -> Any:
-    owners = [i for i, one in enumerate(lists) for _ in one]
+    owners = [i for i, entries in enumerate(lists) for _ in entries]
     state = GroupedScores(MEASURES, **settings)
     state.update(**columns(lists, as_column=as_column), groups=np.array(owners, np.int64))
     return state
@@ -65,23 +65,25 @@ def of_lists(lists: Sequence[Sequence[Item]], **settings: Any) -> Any:
 
 def of_ids(lists: Sequence[Sequence[Item]]) -> Any:
     """The same lists as ids by rank, beside all that are known."""
-    numbered = [list(enumerate(one)) for one in lists]
+    numbered = [list(enumerate(entries)) for entries in lists]
     state = RankingMetrics(MEASURES)
     state.update_ranked(
         [
-            [i for i, (rank, _) in sorted(one, key=lambda item: -item[1][0])]
-            for one in ([pair for pair in one if pair[1][0] is not NOT_SHOWN] for one in numbered)
+            [i for i, (rank, _) in sorted(shown_entries, key=lambda item: -item[1][0])]
+            for shown_entries in (
+                [pair for pair in entries if pair[1][0] is not NOT_SHOWN] for entries in numbered
+            )
         ],
-        [{i: grade for i, (_, grade) in one if grade != UNJUDGED} for one in numbered],
+        [{i: grade for i, (_, grade) in entries if grade != UNJUDGED} for entries in numbered],
     )
     return state
 
 
 def values(state: Any) -> dict[str, Any]:
     """Means and numbers of lists; nan as None, which is equal to itself."""
-    found = state.compute()
-    means = {name: None if math.isnan(value) else value for name, value in found.items()}
-    return {**means, "kept": found.lists_kept, "empty": found.lists_empty}
+    result = state.compute()
+    means = {name: None if math.isnan(value) else value for name, value in result.items()}
+    return {**means, "kept": result.lists_kept, "empty": result.lists_empty}
 
 
 @FEW
@@ -89,7 +91,9 @@ def values(state: Any) -> dict[str, Any]:
 def test_ranked_ids_and_rows_of_random_lists_with_missing_items_have_one_value(
     lists: list[list[Item]],
 ) -> None:
-    lists = [one for one in lists if one]  # a list without a row is none of GroupedScores
+    lists = [
+        entries for entries in lists if entries
+    ]  # a list without a row is none of GroupedScores
     expected = values(of_ids(lists))
     assert values(of_rows(lists)) == expected
     assert values(of_lists(lists)) == expected
@@ -100,7 +104,7 @@ def test_ranked_ids_and_rows_of_random_lists_with_missing_items_have_one_value(
 def test_scored_lists_and_rows_with_missing_items_have_one_value_under_every_rule(
     lists: list[list[Item]], ties: str, empty: str
 ) -> None:
-    lists = [one for one in lists if one]
+    lists = [entries for entries in lists if entries]
     rules = {"ties": ties, "empty": empty}
     expected = values(of_lists(lists, **rules))
     # float32 has -1e300 as its lowest number, which is still above what was not shown.

@@ -29,7 +29,7 @@ def fed(
     measures: Sequence[Measure] = ALL,
 ) -> RankingMetrics:
     metric = RankingMetrics(measures, ties, empty)
-    items = [item for one in lists for item in one]
+    items = [item for entries in lists for item in entries]
     metric.update(
         np.array([max(grade, 0) for _, grade in items], np.uint8),
         np.array([score for score, _ in items], np.float64),
@@ -43,14 +43,16 @@ def disagreements(
     lists: Sequence[Items], ties: str, chosen: Sequence[Truth] = TRUTHS, empty: str = "zero"
 ) -> list[str]:
     """Where the mean over some lists is not the correctly rounded one."""
-    found = fed(lists, ties, empty, [truth.measure for truth in chosen]).compute()
-    kept = [one for one in lists if empty == "zero" or any(grade >= 1 for _, grade in one)]
-    of_lists = [parted(items, ties) for items in kept]
+    result = fed(lists, ties, empty, [truth.measure for truth in chosen]).compute()
+    counted_lists = [
+        items for items in lists if empty == "zero" or any(grade >= 1 for _, grade in items)
+    ]
+    of_lists = [parted(items, ties) for items in counted_lists]
     wrong = []
     for truth in chosen:
         top = sum(map(truth.of, of_lists), Fraction(0))
-        bottom = sum(truth.denominator(items) for items in kept)
-        got = found[truth.measure]
+        bottom = sum(truth.denominator(items) for items in counted_lists)
+        got = result[truth.measure]
         if not truth.agrees(got, top, bottom):
             wrong.append(f"{truth.measure}: {got!r}, not {top} over {bottom}")
     return wrong
@@ -94,7 +96,7 @@ def test_scores_count_by_their_order_alone(ties: str) -> None:
     order = {-1.0: -1.7e308, -0.75: -1e308, -0.5: -5e-324, -0.25: 0.0, 0.0: 5e-324, 0.25: 1.0,
              0.5: 1.0 + 2**-52, 0.75: np.inf}  # fmt: skip
     lists = some_lists()
-    stretched = [[(order[score], grade) for score, grade in one] for one in lists]
+    stretched = [[(order[score], grade) for score, grade in items] for items in lists]
     assert fed(stretched, ties).to_bytes() == fed(lists, ties).to_bytes()
 
 
@@ -130,20 +132,20 @@ def test_lists_longer_than_a_block_are_as_exact(
 @RULES
 @pytest.mark.parametrize("scores", [0, 150])
 def test_lists_whose_relevant_items_are_all_far_down_are_as_exact(scores: int, ties: str) -> None:
-    one = sorted(long_list(1_000, scores, 1), reverse=True)
+    items = sorted(long_list(1_000, scores, 1), reverse=True)
     rng = np.random.default_rng(23)
-    far_down = [(score, 0) for score, _ in one]
+    far_down = [(score, 0) for score, _ in items]
     for i in rng.choice(np.arange(600, 1_000), 2, replace=False).tolist():
         far_down[i] = (far_down[i][0], 2)
     assert disagreements([far_down], ties) == []
 
 
 def test_a_list_of_a_hundred_thousand_items() -> None:
-    one = long_list(100_000, 3_000, 12)
+    items = long_list(100_000, 3_000, 12)
     whole = [truth for truth in TRUTHS if truth.measure.cut is None]
     # 100,000 powers of a share are no small fraction
     chosen = [t for t in whole if t.measure.name != "RBP" and "rel=2" not in str(t.measure)]
-    assert disagreements([one], "expected", chosen) == []
+    assert disagreements([items], "expected", chosen) == []
 
 
 @RULES
@@ -151,8 +153,8 @@ def test_grades_up_to_15_are_as_exact(ties: str) -> None:
     rng = np.random.default_rng(24)
     chosen = truths((1, 10, None), rel=(1, 9, 15), max_grade=(15,))
     for n, scores in ((20, 5), (70, 70), (400, 12)):
-        one = list(zip(rng.integers(0, scores, n) / 4, rng.integers(0, 16, n), strict=True))
-        items = [(float(score), int(grade)) for score, grade in one]
+        pairs = list(zip(rng.integers(0, scores, n) / 4, rng.integers(0, 16, n), strict=True))
+        items = [(float(score), int(grade)) for score, grade in pairs]
         assert disagreements([items], ties, chosen) == []
 
 
@@ -161,6 +163,6 @@ def test_lists_of_all_lengths_in_one_update_are_as_if_each_came_alone() -> None:
     lists += some_lists(20)
     for ties in ("expected", "worst", "best"):
         apart = RankingMetrics(ALL, ties, "zero")
-        for one in lists:
-            apart.merge(fed([one], ties))
+        for items in lists:
+            apart.merge(fed([items], ties))
         assert apart.to_bytes() == fed(lists, ties).to_bytes()

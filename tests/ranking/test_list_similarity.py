@@ -104,13 +104,13 @@ def test_a_pair_has_the_same_bits_computed_and_looked_up(monkeypatch: pytest.Mon
     vectors = [[random.gauss(0, 1) for _ in range(16)] for _ in range(40)]
     lists = [random.sample(range(40), random.randrange(2, 12)) for _ in range(100)]
     for name in ("cosine", "share_equal", "halved"):
-        given = [[int(x * 2) for x in v] for v in vectors] if name == "share_equal" else vectors
-        looked_up = IntraListSimilarity(given, similarity=name)
+        features = [[int(x * 2) for x in v] for v in vectors] if name == "share_equal" else vectors
+        looked_up = IntraListSimilarity(features, similarity=name)
         for _ in range(2):
             looked_up.update(lists)
         with monkeypatch.context() as patch:
             patch.setattr(list_similarity, "_TABLED", 0)
-            computed = IntraListSimilarity(given, similarity=name)
+            computed = IntraListSimilarity(features, similarity=name)
             for _ in range(2):
                 computed.update(lists)
         assert computed.digest() == looked_up.digest()
@@ -125,17 +125,17 @@ register_similarity("halved", halved)
 
 
 def test_what_a_function_may_not_give_is_its_fault_and_changes_nothing() -> None:
-    for given, said in (
+    for values, message in (
         (np.zeros(3), "one for each pair"),
         (["a", "b"], "one for each pair"),
         (np.array([0.0, np.nan]), "nan"),
         (np.array([0.0, np.inf]), "inf"),
         (np.array([1e101, 0.0]), "1e\\+101"),
     ):
-        register_similarity("faulty", lambda a, b, found=given: found)  # type: ignore[arg-type,misc]
+        register_similarity("faulty", lambda a, b, result=values: result)  # type: ignore[arg-type,misc]
         metric = IntraListSimilarity([[0.0], [1.0], [2.0]], similarity="faulty")
         before = metric.digest()
-        with pytest.raises(SettingsError, match=said):
+        with pytest.raises(SettingsError, match=message):
             metric.update([[0, 1]])
         assert metric.digest() == before
 
@@ -192,8 +192,10 @@ def test_of_features_it_counts_which_values_are_equal_and_not_their_names() -> N
         )
     ]
     assert len({metric.digest() for metric in metrics}) == 1
-    other = IntraListSimilarity([["red", 7], ["blue", 7], ["blue", 8]], similarity="share_equal")
-    assert other != metrics[0]
+    changed_metric = IntraListSimilarity(
+        [["red", 7], ["blue", 7], ["blue", 8]], similarity="share_equal"
+    )
+    assert changed_metric != metrics[0]
 
 
 def test_1_and_its_text_are_different_values() -> None:

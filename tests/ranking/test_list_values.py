@@ -22,11 +22,11 @@ RULES = pytest.mark.parametrize("ties", ["expected", "worst", "best"])
 
 
 def flat(items: Sequence[Sequence[Item]], *, scored: bool = True) -> Lists:
-    every = [item for one in items for item in one]
+    every = [item for row in items for item in row]
     return Lists(
         np.array([max(grade, 0) for _, grade in every], np.uint8),
         np.array([score for score, _ in every]) if scored else None,
-        np.cumsum([0, *(len(one) for one in items)]),
+        np.cumsum([0, *(len(row) for row in items)]),
         judged=np.array([grade != UNJUDGED for _, grade in every], np.bool_),
     )
 
@@ -35,13 +35,13 @@ def bits(
     lists: Lists, measures: Sequence[Measure], ties: str = "expected"
 ) -> list[list[tuple[bytes, ...]]]:
     """The value of each list by each measure, with what it leaves out and what it weighs."""
-    found = []
+    rows = []
     for _, empty, several in measured(lists, measures, ties):
         for i in range(len(empty)):
-            found.append(
+            rows.append(
                 [tuple(c[i].tobytes() for c in values if c is not None) for values in several]
             )
-    return found
+    return rows
 
 
 def some_items(n: int, scores: int, longest: int, seed: int) -> list[list[Item]]:
@@ -57,7 +57,7 @@ def some_items(n: int, scores: int, longest: int, seed: int) -> list[list[Item]]
 def test_the_order_of_rows_changes_no_bit(ties: str) -> None:
     rng = np.random.default_rng(7)
     items = some_items(60, 5, 40, 7)
-    shuffled = [[one[i] for i in rng.permutation(len(one))] for one in items]
+    shuffled = [[row[i] for i in rng.permutation(len(row))] for row in items]
     assert bits(flat(shuffled), EVERY, ties) == bits(flat(items), EVERY, ties)
 
 
@@ -68,13 +68,13 @@ def test_other_measures_and_how_deep_they_look_change_no_double(ties: str) -> No
     shallow = [measure for measure in EVERY if measure.cut == 3]
     [(_, _, together)] = measured(lists, shallow, ties)
     assert len(shallow) > 20
-    for other in (CG @ 4, CG @ 20, CG):
-        [(_, _, several)] = measured(lists, [*shallow, other], ties)
-        for values, more in zip(together, several, strict=False):
-            assert values.values.tobytes() == more.values.tobytes()
+    for extra_measure in (CG @ 4, CG @ 20, CG):
+        [(_, _, several)] = measured(lists, [*shallow, extra_measure], ties)
+        for values, deep_values in zip(together, several, strict=False):
+            assert values.values.tobytes() == deep_values.values.tobytes()
             if values.rest is not None:
-                assert more.rest is not None
-                assert (np.abs(values.rest - more.rest) <= 2.0**-90).all()
+                assert deep_values.rest is not None
+                assert (np.abs(values.rest - deep_values.rest) <= 2.0**-90).all()
 
 
 def test_ties_of_one_grade_change_no_bit_of_a_list_that_came_ranked() -> None:
@@ -85,15 +85,15 @@ def test_ties_of_one_grade_change_no_bit_of_a_list_that_came_ranked() -> None:
 
 @pytest.mark.parametrize("ties", ["expected", "worst", "best"])
 def test_a_value_and_its_rest_are_exact_to_twice_the_digits(ties: str) -> None:
-    items = [one for one in some_items(120, 6, 25, 13) if one]
+    items = [row for row in some_items(120, 6, 25, 13) if row]
     chosen = [truth for truth in truths((3, None)) if not truth.ulps]
     [(_, _, several)] = measured(flat(items), [truth.measure for truth in chosen], ties)
     for truth, (values, rest, _) in zip(chosen, several, strict=True):
         assert rest is not None
-        for one, value, more in zip(items, values.tolist(), rest.tolist(), strict=True):
-            exact = truth.value(one, ties)
+        for scored_row, value, remainder in zip(items, values.tolist(), rest.tolist(), strict=True):
+            exact = truth.value(scored_row, ties)
             assert value == float(exact), truth.measure
-            assert abs(Fraction(value) + Fraction(more) - exact) <= Fraction(1, 2**90)
+            assert abs(Fraction(value) + Fraction(remainder) - exact) <= Fraction(1, 2**90)
 
 
 EQUAL = ("NDCG@3", "AlphaNDCG@3", "ERR", "MRR", "DCG@2", "AP", "PooledHR@3")
@@ -110,8 +110,8 @@ def test_equal_lists_have_no_interval_whatever_the_rounding_of_their_squares(
     metric.update([[0, 0, 2, 1]] * lists, subtopics=subtopics, positions=positions)
     result = metric.compute()
     for measure in EQUAL:
-        found = result.interval(measure)
-        assert not found.defined and "the variance is 0" in found.reason
-    other = [1] if examination else None
-    metric.update([[1, 0, 0, 0]], subtopics=[[["a"]] * 4], positions=other)
+        interval = result.interval(measure)
+        assert not interval.defined and "the variance is 0" in interval.reason
+    last_positions = [1] if examination else None
+    metric.update([[1, 0, 0, 0]], subtopics=[[["a"]] * 4], positions=last_positions)
     assert all(metric.compute().interval(measure).defined for measure in EQUAL)

@@ -28,8 +28,8 @@ def lists_of(
     group_sizes: ArrayLike | None = None,
     graded_from: int = 16,
 ) -> Lists:
-    given = (labels, scores, offsets, n_relevant, judged, group_sizes)
-    return graded_lists(*given, graded_from=graded_from)
+    arguments = (labels, scores, offsets, n_relevant, judged, group_sizes)
+    return graded_lists(*arguments, graded_from=graded_from)
 
 
 def test_a_matrix_and_flat_rows_with_offsets_are_the_same_lists() -> None:
@@ -51,18 +51,18 @@ def test_lists_of_different_lengths_are_the_same_lists_in_every_library() -> Non
     objects[:] = labels
     columns: list[tuple[Any, Any]] = [
         (labels, scores),
-        (tuple(map(tuple, labels)), [np.array(one) for one in scores]),
+        (tuple(map(tuple, labels)), [np.array(row) for row in scores]),
         (objects, scores),
         (pandas.Series(labels), pandas.Series(scores)),
         (polars.Series(labels), polars.Series(scores)),
         (pyarrow.array(labels), pyarrow.chunked_array([scores[:1], scores[1:]])),
         (pyarrow.array([[15], *labels], pyarrow.large_list(pyarrow.int8()))[1:], scores),
     ]
-    for some, theirs in columns:
-        found = lists_of(some, theirs, judged=[[True] * len(one) for one in labels])
-        assert found.grades.tolist() == flat.grades.tolist(), type(some)
-        assert found.offsets.tolist() == flat.offsets.tolist() == [0, 3, 3, 4]
-        assert found.scores is not None and found.scores.tolist() == [0.5, 0.25, 0.125, 1.0]
+    for label_column, score_column in columns:
+        lists = lists_of(label_column, score_column, judged=[[True] * len(row) for row in labels])
+        assert lists.grades.tolist() == flat.grades.tolist(), type(label_column)
+        assert lists.offsets.tolist() == flat.offsets.tolist() == [0, 3, 3, 4]
+        assert lists.scores is not None and lists.scores.tolist() == [0.5, 0.25, 0.125, 1.0]
     sizes = lists_of([1, 0, 2, 1], group_sizes=np.array([3, 0, 1], np.int32))
     assert sizes.offsets.tolist() == [0, 3, 3, 4]
 
@@ -293,10 +293,10 @@ def test_a_mapping_of_scores_is_ranked_by_them_and_not_by_its_order() -> None:
 
 
 def test_equal_scores_of_a_mapping_are_ties() -> None:
-    for ties, found in (("expected", 0.75), ("worst", 0.5), ("best", 1.0)):
+    for ties, expected in (("expected", 0.75), ("worst", 0.5), ("best", 1.0)):
         metric = RankingMetrics(["MRR"], ties=ties)
         metric.update_ranked([{"a": 0.5, "b": 0.5}], [{"b"}])
-        assert metric.compute()["MRR"] == found
+        assert metric.compute()["MRR"] == expected
 
 
 def test_mappings_of_scores_and_ranked_ids_go_together() -> None:

@@ -41,28 +41,28 @@ def test_the_mean_weighs_a_click_by_one_over_the_examination_of_its_logged_rank(
 
 def test_the_interval_is_that_of_a_ratio_of_lists() -> None:
     values = np.array([1 / 2, 1, 1 / 2])
-    found = fed().compute().interval("mrr")
+    interval = fed().compute().interval("mrr")
     mean = (WEIGHTS * values).sum() / WEIGHTS.sum()
     residuals = WEIGHTS * (values - mean) / WEIGHTS.sum()
-    assert found.se == pytest.approx(math.sqrt(3 / 2 * (residuals**2).sum()), rel=1e-12)
-    assert found.n == 3
+    assert interval.se == pytest.approx(math.sqrt(3 / 2 * (residuals**2).sum()), rel=1e-12)
+    assert interval.n == 3
 
 
 def test_users_and_two_models_weigh_the_same() -> None:
     rng = np.random.default_rng(2)
     labels = np.eye(4, dtype=int)[rng.integers(0, 4, 300)]
-    scores, others = rng.random((300, 4)), rng.random((300, 4))
+    scores, second_scores = rng.random((300, 4)), rng.random((300, 4))
     positions = rng.integers(1, 4, 300)
     users = UserGroups(RankingMetrics("mrr", examination=(1, 0.6, 0.3)))
     users.update(groups=list(range(300)), labels=labels, scores=scores, positions=positions)
-    alone = RankingMetrics("mrr", examination=(1, 0.6, 0.3))
-    alone.update(labels, scores, positions=positions)
-    assert users.compute().value["mrr"] == alone.compute()["mrr"]
+    single_metric = RankingMetrics("mrr", examination=(1, 0.6, 0.3))
+    single_metric.update(labels, scores, positions=positions)
+    assert users.compute().value["mrr"] == single_metric.compute()["mrr"]
     pair = Paired(RankingMetrics("mrr", examination=(1, 0.6, 0.3)))
-    pair.update(labels=labels, scores_a=scores, scores_b=others, positions=positions)
-    alone.reset()
-    alone.update(labels, others, positions=positions)
-    assert pair.compute().b == alone.compute()["mrr"]
+    pair.update(labels=labels, scores_a=scores, scores_b=second_scores, positions=positions)
+    single_metric.reset()
+    single_metric.update(labels, second_scores, positions=positions)
+    assert pair.compute().b == single_metric.compute()["mrr"]
 
 
 def test_ranked_ids_have_positions_too() -> None:

@@ -100,7 +100,7 @@ def test_cuts_and_parameters_out_of_range_are_refused() -> None:
         refused(lambda cut=cut: NDCG @ cut, "a cut from 1")  # type: ignore[misc]
     refused(lambda: NDCG @ 10 @ 5, "without a second cut")
     for whole in (RPrec, Bpref, RPrec(rel=2), Bpref(rel=2)):
-        error = refused(lambda one=whole: one @ 10, "whole lists", str(whole))  # type: ignore[misc]
+        error = refused(lambda base=whole: base @ 10, "whole lists", str(whole))  # type: ignore[misc]
         assert error.got == "@10"
     wrong: list[tuple[Measure, str, tuple[Any, ...], str]] = [
         *((measure, "rel", NO_GRADES, "a grade from 1 to 15") for measure in WITH_REL),
@@ -278,21 +278,21 @@ def test_a_name_that_is_nearly_right_gets_a_question() -> None:
 
 
 def test_measures_of_ir_measures_keep_their_meaning() -> None:
-    theirs = pytest.importorskip("ir_measures")
-    ours = {
-        theirs.nDCG @ 10: NDCG(gain="linear") @ 10,
-        theirs.nDCG(dcg="exp-log2") @ 5: NDCG @ 5,
-        theirs.P(rel=2) @ 5: P(rel=2) @ 5,
-        theirs.RR: MRR,
-        theirs.RBP(p=0.95): RBP(p=0.95),
-        theirs.Success @ 1: HR @ 1,
+    peer = pytest.importorskip("ir_measures")
+    measures_by_peer = {
+        peer.nDCG @ 10: NDCG(gain="linear") @ 10,
+        peer.nDCG(dcg="exp-log2") @ 5: NDCG @ 5,
+        peer.P(rel=2) @ 5: P(rel=2) @ 5,
+        peer.RR: MRR,
+        peer.RBP(p=0.95): RBP(p=0.95),
+        peer.Success @ 1: HR @ 1,
     }
-    assert measures_of(ours) == tuple(ours.values())
-    assert measures_of(theirs.AP @ 10) == (AP @ 10,)
+    assert measures_of(measures_by_peer) == tuple(measures_by_peer.values())
+    assert measures_of(peer.AP @ 10) == (AP @ 10,)
     for text in ("nDCG(dcg='log2')@10", "NDCG(gain=linear)@10"):
         assert parse_measure(text) == NDCG(gain="linear") @ 10
-    assert refused(lambda: measures_of([theirs.Compat]), "one of NDCG").got == "'Compat'"
-    refused(lambda: measures_of([theirs.AP(judged_only=True)]), "name=value")
+    assert refused(lambda: measures_of([peer.Compat]), "one of NDCG").got == "'Compat'"
+    refused(lambda: measures_of([peer.AP(judged_only=True)]), "name=value")
 
 
 def test_several_measures_are_values_or_texts_of_which_none_comes_twice() -> None:

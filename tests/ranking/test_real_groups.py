@@ -25,12 +25,12 @@ def clicks(data: Path) -> Callable[[Case], list[Row]]:
     lines = (data / "obd_men_events.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]
 
-    def of(case: Case) -> list[Row]:
+    def rows_of(case: Case) -> list[Row]:
         where = case.get("where", {})
-        kept = [e for e in events if all(e[k] == v for k, v in where.items())]
-        return [(e["user"], e["label"], e["score"]) for e in kept]
+        matches = [e for e in events if all(e[k] == v for k, v in where.items())]
+        return [(e["user"], e["label"], e["score"]) for e in matches]
 
-    return of
+    return rows_of
 
 
 def graded(data: Path) -> Callable[[Case], list[Row]]:
@@ -38,13 +38,13 @@ def graded(data: Path) -> Callable[[Case], list[Row]]:
     with (data / "ltr_test.csv").open(newline="") as file:
         items = list(csv.DictReader(file))
 
-    def of(case: Case) -> list[Row]:
+    def rows_of(case: Case) -> list[Row]:
         where, params = case.get("where", {}), case.get("params", {})
         least = int(params.get("rel", where.get("positive", "rel>=1").removeprefix("rel>=")))
         score = where.get("score_field", "score")
         return [(i["qid"], int(int(i["rel"]) >= least), float(i[score])) for i in items]
 
-    return of
+    return rows_of
 
 
 # How many cases there are of each metric.
@@ -55,8 +55,8 @@ SOURCES = {
 
 
 def cases(data: Path, source: str) -> list[Case]:
-    found = cases_of(data, source)
-    return [c for c in found if c["metric"] in ("gauc", "gauc_groups", "mean_list_auc")]
+    source_cases = cases_of(data, source)
+    return [c for c in source_cases if c["metric"] in ("gauc", "gauc_groups", "mean_list_auc")]
 
 
 def fed(rows: Sequence[Row], metric: GroupedAUC) -> GroupedAUC:
@@ -71,9 +71,9 @@ def test_every_case_of_groups_has_the_value_that_others_computed(
     source: str, ids: str, score_type: str, data: Path
 ) -> None:
     load, counts = SOURCES[source]
-    rows_of, found = load(data), cases(data, source)
-    assert Counter(c["metric"] for c in found) == counts
-    for case in found:
+    rows_of, group_cases = load(data), cases(data, source)
+    assert Counter(c["metric"] for c in group_cases) == counts
+    for case in group_cases:
         weight = WEIGHTS[case.get("params", {}).get("weight", "one")]
         metric = GroupedAUC(weight=weight, ids=ids, score_type=score_type)
         result = fed(rows_of(case), metric).compute()
@@ -93,17 +93,17 @@ def test_a_grid_bounds_every_real_gauc(resolution: int, width: float, data: Path
         if case["metric"] == "gauc":
             weight = WEIGHTS[case["params"]["weight"]]
             metric = GroupedAUC(weight=weight, ids="exact", grid="relative", resolution=resolution)
-            found = fed(rows_of(case), metric).compute().gauc
-            assert isinstance(found, Bounded)
-            assert found.low <= Fraction(case["exact"]) <= found.high, case["id"]
-            assert 0 < found.width < width
+            value = fed(rows_of(case), metric).compute().gauc
+            assert isinstance(value, Bounded)
+            assert value.low <= Fraction(case["exact"]) <= value.high, case["id"]
+            assert 0 < value.width < width
 
 
 def test_worked_examples_of_groups(data: Path) -> None:
-    found = {e["id"]: e for e in examples_of(data) if "simpson" in e["id"]}
+    examples = {e["id"]: e for e in examples_of(data) if "simpson" in e["id"]}
     areas: dict[str, Fraction] = {}
     curves = {}
-    for name, example in found.items():
+    for name, example in examples.items():
         if example["metric"] not in ("auc", "gauc"):
             continue
         inputs = example["inputs"]
@@ -121,5 +121,5 @@ def test_worked_examples_of_groups(data: Path) -> None:
             assert metric.compute().gauc == example["value"] == 1.0
     assert sorted(map(str, areas.values())) == ["1", "1", "2/3", "5/6"]
     a, b = (curves[f"001/simpson_auc_model_{model}"] for model in "AB")
-    rela_impr = found["001/relaimpr_simpson"]
+    rela_impr = examples["001/relaimpr_simpson"]
     assert 100 * a.rela_impr(b) == rela_impr["value"] == 100.0

@@ -117,8 +117,8 @@ def cases_of(data: Path, prefix: str) -> dict[str, Case]:
 @pytest.mark.parametrize("file", FILES)
 def test_every_case_is_checked_here_or_named_with_a_reason(data: Path, file: str) -> None:
     for case_id in expected_cases(data, file):
-        here = [prefix for prefix in LISTS if case_id.startswith(prefix)]
-        assert is_elsewhere(case_id) or len(here) == 1, case_id
+        prefixes = [prefix for prefix in LISTS if case_id.startswith(prefix)]
+        assert is_elsewhere(case_id) or len(prefixes) == 1, case_id
 
 
 def test_every_reason_is_that_of_a_case_and_every_measure_has_one(data: Path) -> None:
@@ -127,8 +127,8 @@ def test_every_reason_is_that_of_a_case_and_every_measure_has_one(data: Path) ->
         assert any(fnmatch(case_id, pattern) for case_id in cases), pattern
         elsewhere = re.search(r"tests/\S+", reason)
         assert elsewhere is None or (ROOT / elsewhere[0]).is_file(), reason
-    here = {case["metric"] for i, case in cases.items() if not is_elsewhere(i)}
-    assert here == {*FAMILIES, "queries", "raw_scores_check"}
+    metric_names = {case["metric"] for i, case in cases.items() if not is_elsewhere(i)}
+    assert metric_names == {*FAMILIES, "queries", "raw_scores_check"}
 
 
 class Results:
@@ -139,9 +139,9 @@ class Results:
             empty: {query: self._fed(add, measures, empty) for query, add in lists.items()}
             for empty in ("skip", "zero")
         }
-        self.of_list = {query: one.compute() for query, one in self.each["zero"].items()}
+        self.of_list = {query: metric.compute() for query, metric in self.each["zero"].items()}
         self.all: dict[str, Averages] = {
-            empty: sum(each.values()).compute() for empty, each in self.each.items()
+            empty: sum(states.values()).compute() for empty, states in self.each.items()
         }
 
     @staticmethod
@@ -168,11 +168,11 @@ def check(case: Case, measure: Measure, results: Results) -> None:
         got = results.of_list[query][text]
         assert near(got, value, ulps), (case["id"], query, got, value)
     if "value_over_lists_with_a_relevant_item" in case:
-        mean, wanted = results.all["skip"][text], case["value_over_lists_with_a_relevant_item"]
-        assert near(mean, wanted, ulps), (case["id"], mean, wanted)
+        mean, expected = results.all["skip"][text], case["value_over_lists_with_a_relevant_item"]
+        assert near(mean, expected, ulps), (case["id"], mean, expected)
         if not ulps:
-            kept, n = results.all["skip"].lists_kept, results.all["zero"].rows
-            assert mean == float(Fraction(case["exact"]) * n / kept), case["id"]
+            lists_kept, n = results.all["skip"].lists_kept, results.all["zero"].rows
+            assert mean == float(Fraction(case["exact"]) * n / lists_kept), case["id"]
     elif not results.all["zero"].lists_empty:
         assert results.all["skip"][text] == results.all["zero"][text]
 
@@ -250,8 +250,8 @@ def named_measure(name: str) -> Measure | None:
 
 
 def official(data: Path) -> list[tuple[str, Mapping[str, Mapping[str, float]]]]:
-    found = json.loads((data / "trec3.expected.json").read_text())["trec_eval_official"]
-    return [(one["source_file"], one["values"]) for one in found]
+    records = json.loads((data / "trec3.expected.json").read_text())["trec_eval_official"]
+    return [(record["source_file"], record["values"]) for record in records]
 
 
 @pytest.mark.parametrize("at", range(3))
@@ -259,13 +259,18 @@ def test_every_value_that_trec_eval_printed_is_ours_to_its_four_decimals(
     data: Path, at: int
 ) -> None:
     _, values = official(data)[at]
-    measures = {name: m for one in values.values() for name in one if (m := named_measure(name))}
-    alone = {}
+    measures = {
+        name: m
+        for values_by_name in values.values()
+        for name in values_by_name
+        if (m := named_measure(name))
+    }
+    metrics = {}
     for query, add in trec_lists(data, "trec3").items():
-        alone[query] = RankingMetrics(set(measures.values()), empty="zero")
-        add(alone[query])
-    results = {query: metric.compute() for query, metric in alone.items()}
-    results["all"] = sum(alone.values()).compute()
+        metrics[query] = RankingMetrics(set(measures.values()), empty="zero")
+        add(metrics[query])
+    results = {query: metric.compute() for query, metric in metrics.items()}
+    results["all"] = sum(metrics.values()).compute()
     for query, of_query in values.items():
         for name, value in of_query.items():
             if name in measures:
@@ -273,7 +278,12 @@ def test_every_value_that_trec_eval_printed_is_ours_to_its_four_decimals(
 
 
 def test_every_name_that_trec_eval_printed_is_a_measure_or_has_a_reason(data: Path) -> None:
-    names = {name for _, values in official(data) for one in values.values() for name in one}
+    names = {
+        name
+        for _, values in official(data)
+        for values_by_name in values.values()
+        for name in values_by_name
+    }
     for name in names:
         excused = any(re.fullmatch(pattern, name) for pattern in NOT_OURS)
         assert excused != (named_measure(name) is not None), name

@@ -52,8 +52,8 @@ def test_measures_have_the_names_of_trec_eval_and_of_ir_measures() -> None:
     }
     for name, measure in names.items():
         assert parse_measure(name) == measure == parse_measure(str(measure))
-    found = evaluate({"q": {"a": 1}}, {"q": ["a"]}, list(names)[-5:-2])
-    assert found["IPrec@.25"] == found["IPrec(recall=0.25)"] == 1.0
+    result = evaluate({"q": {"a": 1}}, {"q": ["a"]}, list(names)[-5:-2])
+    assert result["IPrec@.25"] == result["IPrec(recall=0.25)"] == 1.0
 
 
 @pytest.mark.parametrize("ties", ["worst", "best"])
@@ -62,8 +62,8 @@ def test_a_measure_of_one_order_is_that_of_the_worst_or_best_order_of_every_smal
     ties: str, grades: tuple[int, ...]
 ) -> None:
     lists = AllOrders(small_lists(3, grades, 5), ())
-    found = values_of(as_lists(lists), TRUTHS, ties)
-    assert differences(found, lists, TRUTHS, ties) == []
+    values_by_measure = values_of(as_lists(lists), TRUTHS, ties)
+    assert differences(values_by_measure, lists, TRUTHS, ties) == []
 
 
 def is_settled(items: list[tuple[int, int]], truth: Truth) -> bool:
@@ -76,8 +76,8 @@ def test_a_measure_of_one_order_needs_no_rule_where_ties_do_not_matter() -> None
     lists = [items for items in small_lists(3, (UNJUDGED, 0, 1, 2), 4) if items]
     for truth in TRUTHS:
         settled = AllOrders([items for items in lists if is_settled(items, truth)], ())
-        found = values_of(as_lists(settled), [truth], "expected")
-        assert differences(found, settled, [truth], "expected") == []
+        values_by_measure = values_of(as_lists(settled), [truth], "expected")
+        assert differences(values_by_measure, settled, [truth], "expected") == []
         open_list = next(items for items in lists if not is_settled(items, truth))
         with pytest.raises(InputError, match="no mean over their orders"):
             values_of(as_lists(AllOrders([open_list], ())), [truth], "expected")
@@ -115,17 +115,17 @@ def test_items_that_a_list_lacks_count_in_recall_alone() -> None:
         IPrec(recall=0.5),
     ]
     [(_, _, values)] = measured(lists, measures, "expected")
-    found = [column.values.item() for column in values]
-    assert found == [1 / 3, 1 / 3, 1 / 9, 1 / 3, 3.0, 1.0, 3.0, 1.0, 2 / 3, 0.0]
+    numbers = [column.values.item() for column in values]
+    assert numbers == [1 / 3, 1 / 3, 1 / 9, 1 / 3, 3.0, 1.0, 3.0, 1.0, 2 / 3, 0.0]
 
 
 def test_numbers_of_documents_are_means_and_the_result_says_so() -> None:
     qrels = {"q1": {"a": 1, "b": 1}, "q2": {"c": 1}}
     run = {"q1": ["a", "x", "y"], "q2": ["c"]}
-    found = evaluate(qrels, run, ["num_ret", "num_rel", "num_rel_ret", "ap"])
-    assert list(found.values()) == [2.0, 1.5, 1.0, 0.75]
+    result = evaluate(qrels, run, ["num_ret", "num_rel", "num_rel_ret", "ap"])
+    assert list(result.values()) == [2.0, 1.5, 1.0, 0.75]
     note = "NumRet, NumRel, NumRelRet: means over queries, of which trec_eval has the sums"
-    assert note in repr(found).replace("\n  ", " ")
+    assert note in repr(result).replace("\n  ", " ")
     assert "sums" not in repr(evaluate(qrels, run, "ap"))
 
 

@@ -47,7 +47,7 @@ def test_shards_loaded_and_merged_in_any_tree_keep_each_id_one(
         if seed % 2:  # a user of many rows, who is in every shard
             users[rng.random(n) < 0.1] = 0
         shards = np.array_split(rng.permutation(n), random.randint(1, 7))
-        states = [fed(whole, labels, scores, users, column, at, random) for at in shards]
+        states = [fed(whole, labels, scores, users, column, shard, random) for shard in shards]
         while len(states) > 1:
             a, b = (states.pop(random.randrange(len(states))) for _ in range(2))
             a, b = (load(s.to_bytes()) if random.random() < 0.7 else s for s in (a, b))

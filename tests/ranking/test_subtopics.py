@@ -74,7 +74,7 @@ def lists_of(n: int, seed: int = 3) -> list[list[Item]]:
 
 
 def columns(lists: Sequence[Sequence[Item]]) -> dict[str, Any]:
-    items = [item for one in lists for item in one]
+    items = [item for entries in lists for item in entries]
     return {
         "labels": np.array([grade for _, grade, _ in items], np.int64),
         "scores": np.array([score for score, _, _ in items], np.float64),
@@ -95,12 +95,12 @@ def test_a_list_is_worth_the_mean_over_all_orders_of_its_ties(lists: list[list[I
     for items in lists:
         if not any(grade for _, grade, _ in items):
             continue
-        given = columns([items])
+        batch = columns([items])
         exact = {name: float(truth(items)) for name, truth in (MEASURES | NEAR).items()}
         for dtype in (np.float64, np.float32):
-            one = every.empty()
-            one.update(**{**given, "scores": given["scores"].astype(dtype)})
-            result = one.compute()
+            metric = every.empty()
+            metric.update(**{**batch, "scores": batch["scores"].astype(dtype)})
+            result = metric.compute()
             for measure in MEASURES:
                 assert result[measure] == exact[measure], (measure, items)
             for measure in NEAR:
@@ -111,14 +111,14 @@ def test_a_list_is_worth_the_mean_over_all_orders_of_its_ties(lists: list[list[I
 def test_the_mean_over_lists_is_rounded_once_however_they_are_cut(
     lists: list[list[Item]],
 ) -> None:
-    kept = [items for items in lists if any(grade for _, grade, _ in items)]
+    relevant_lists = [items for items in lists if any(grade for _, grade, _ in items)]
     whole, parts = RankingMetrics(list(MEASURES)), RankingMetrics(list(MEASURES))
     whole.update(**columns(lists))
     for items in reversed(lists):
         parts.update(**columns([items[::-1]]))
     assert whole == parts
     for measure, truth in MEASURES.items():
-        exact = sum(map(truth, kept), Fraction(0)) / len(kept)
+        exact = sum(map(truth, relevant_lists), Fraction(0)) / len(relevant_lists)
         assert whole.compute()[measure] == float(exact)
 
 
@@ -177,18 +177,18 @@ def test_fast_routes_have_the_bits_of_the_slow_ones(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fast = RankingMetrics([*MEASURES, *NEAR])
-    slow, given = fast.empty(), hostile_lists(seed)
+    slow, batch = fast.empty(), hostile_lists(seed)
     with monkeypatch.context() as patched:
         patched.setattr(subtopic_rows, "_BLOCK", 100)
-        fast.update(**given)
+        fast.update(**batch)
     monkeypatch.setattr(subtopic_rows, "_topics_at_once", lambda rows: None)
     monkeypatch.setattr(subtopic_rows, "PACKED", 0)
     monkeypatch.setattr(novelty, "topic_masks", no_masks)
-    slow.update(**given)
+    slow.update(**batch)
     assert fast.to_bytes() == slow.to_bytes()
     monkeypatch.undo()
     unordered = RankingMetrics([*MEASURES])  # whose items stay as they come
-    unordered.update(**given)
+    unordered.update(**batch)
     values, same = unordered.compute(), fast.compute()
     assert [str(values[measure]) for measure in MEASURES] == [str(same[m]) for m in MEASURES]
 
@@ -203,13 +203,13 @@ def test_items_are_in_the_order_of_their_subtopics_and_grades(width: int) -> Non
     owners, grades = np.repeat(np.arange(40), 10), [rng.randint(1, 2) for _ in rows]
     items, places = np.repeat(np.arange(400), [*map(len, rows)]), np.arange(400)
     codes = [topic << 8 | grade for row, grade in zip(rows, grades, strict=True) for topic in row]
-    each = kernel.canonical_order(40, owners, places, items, np.array(codes))
+    canonical_order = kernel.canonical_order(40, owners, places, items, np.array(codes))
     words = [sum(1 << (width - 1 - topic) for topic in row) for row in rows]
     packed = kernel.packed_order(40, owners, places, np.array(words), np.array(grades))
     order = sorted(places, key=lambda i: (i // 10, [(t, grades[i]) for t in rows[i]]))
-    assert each.places.values.tolist() == packed.places.values.tolist() == order
-    answers = [(at, topic, grades[i]) for at, i in enumerate(order) for topic in rows[i]]
-    assert [*zip(*each.columns(), strict=True)] == answers
+    assert canonical_order.places.values.tolist() == packed.places.values.tolist() == order
+    answers = [(place, topic, grades[i]) for place, i in enumerate(order) for topic in rows[i]]
+    assert [*zip(*canonical_order.columns(), strict=True)] == answers
     for of_items, bits, of_grades in (packed.columns(), packed.unpacked().columns()):
         assert sorted(zip(of_items, width - 1 - bits, of_grades, strict=True)) == answers
 
@@ -219,8 +219,8 @@ def no_masks(of: kernel.Subtopics, rel: int) -> TopicMasks:
 
 
 def test_columns_of_arrow_and_polars_give_the_bits_of_python_lists() -> None:
-    given, plain = hostile_lists(4), RankingMetrics([AlphaNDCG @ 5, StRecall])
-    rows = given["subtopics"]
+    batch, plain = hostile_lists(4), RankingMetrics([AlphaNDCG @ 5, StRecall])
+    rows = batch["subtopics"]
     forms: list[tuple[Any, list[Any]]] = [
         (ids, [[convert(topic) for topic in row] for row in rows])
         for convert in (int, str)
@@ -232,16 +232,16 @@ def test_columns_of_arrow_and_polars_give_the_bits_of_python_lists() -> None:
     columns += [pyarrow.ListArray.from_arrays(texts.offsets, codes)]
     columns += [pyarrow.array(rows, pyarrow.list_(pyarrow.uint8())), [*map(np.array, rows)]]
     numbers, strings = plain.empty(), plain.empty()
-    numbers.update(**{**given, "subtopics": rows})
-    strings.update(**{**given, "subtopics": forms[-1][1]})
+    numbers.update(**{**batch, "subtopics": rows})
+    strings.update(**{**batch, "subtopics": forms[-1][1]})
     for column, same in zip(columns, [numbers] * 2 + [strings] * 3 + [numbers] * 2, strict=True):
         metric = plain.empty()
-        metric.update(**{**given, "subtopics": column})
+        metric.update(**{**batch, "subtopics": column})
         assert metric == same
     grouped, flat = GroupedScores(StRecall), GroupedScores(StRecall)
-    owners = np.repeat(np.arange(40), np.diff(given["offsets"]))
-    grouped.update(given["labels"], given["scores"], groups=owners, subtopics=rows)
-    names = {"labels": given["labels"], "scores": given["scores"], "groups": owners}
+    owners = np.repeat(np.arange(40), np.diff(batch["offsets"]))
+    grouped.update(batch["labels"], batch["scores"], groups=owners, subtopics=rows)
+    names = {"labels": batch["labels"], "scores": batch["scores"], "groups": owners}
     flat.update_from(pyarrow.table({**names, "subtopics": columns[0]}))
     assert grouped == flat
 
@@ -267,11 +267,11 @@ def test_labels_are_not_lists_of_lists() -> None:
 
 
 def test_ids_of_subclasses_are_those_of_their_values() -> None:
-    given: dict[str, Any] = {"labels": [1, 1], "scores": [0.5, 0.2], "groups": [1, 1]}
-    one, other = GroupedScores(StRecall), GroupedScores(StRecall)
-    one.update(**given, subtopics=[[HTTPStatus.OK, np.str_("a")], [np.int64(7)]])
-    other.update(**given, subtopics=[[200, "a"], [7]])
-    assert one == other
+    batch: dict[str, Any] = {"labels": [1, 1], "scores": [0.5, 0.2], "groups": [1, 1]}
+    subclass_metric, plain_metric = GroupedScores(StRecall), GroupedScores(StRecall)
+    subclass_metric.update(**batch, subtopics=[[HTTPStatus.OK, np.str_("a")], [np.int64(7)]])
+    plain_metric.update(**batch, subtopics=[[200, "a"], [7]])
+    assert subclass_metric == plain_metric
 
 
 def test_columns_of_tables_may_hold_lists_of_lists() -> None:
@@ -282,25 +282,25 @@ def test_columns_of_tables_may_hold_lists_of_lists() -> None:
     }
     whole = RankingMetrics([AlphaNDCG @ 2])
     whole.update(table["labels"], table["scores"], subtopics=table["genres"])
-    for given in (pandas.DataFrame(table), polars.DataFrame(table), pyarrow.table(table), table):
+    for source in (pandas.DataFrame(table), polars.DataFrame(table), pyarrow.table(table), table):
         metric = whole.empty()
-        metric.update_from(given, labels="labels", scores="scores", subtopics="genres")
-        assert metric == whole, type(given)
+        metric.update_from(source, labels="labels", scores="scores", subtopics="genres")
+        assert metric == whole, type(source)
     tall = whole.empty()
     tall.update([[1, 0], [1, 1]], subtopics=pyarrow.array([[["a"], None], [["b"], ["a"]]]))
     assert tall.compute().lists_kept == 2
 
 
 def test_ids_have_their_subtopics_in_place_of_a_grade() -> None:
-    ranked, given = (
+    ranked, grade_metric = (
         RankingMetrics([AlphaNDCG @ 2, StRecall]),
         RankingMetrics(["AlphaNDCG@2", "StRecall"]),
     )
     truth = {"x": {"a"}, "y": {"a": 1, "b": 2, "c": 0}, "z": ["c"], "n": [], "plain": 1}
     ranked.update_ranked([["x", "y", "n"]], [truth])
     subtopics = [[["a"], ["a", "b"], [], ["c"], []]]
-    given.update([[1, 2, 0, 1, 1]], [[3, 2, 1, -math.inf, -math.inf]], subtopics=subtopics)
-    assert ranked.compute() == given.compute()
+    grade_metric.update([[1, 2, 0, 1, 1]], [[3, 2, 1, -math.inf, -math.inf]], subtopics=subtopics)
+    assert ranked.compute() == grade_metric.compute()
     assert ranked.compute()["StRecall"] == 2 / 3
 
 
@@ -311,9 +311,9 @@ def test_equal_gains_of_the_ideal_go_to_the_greater_id_as_in_ndeval() -> None:
         perfect = RankingMetrics(AlphaNDCG @ 2)
         perfect.update_ranked([greedy], [truth])
         assert perfect.compute()["AlphaNDCG@2"] == 1.0
-    given = RankingMetrics(AlphaNDCG @ 2)  # without ids the least subtopics are first
-    given.update([[1, 1, 1]], subtopics=[[[1, 2], [1, 3], [2, 4]]])
-    assert given.compute()["AlphaNDCG@2"] == 1.0
+    metric = RankingMetrics(AlphaNDCG @ 2)  # without ids the least subtopics are first
+    metric.update([[1, 1, 1]], subtopics=[[[1, 2], [1, 3], [2, 4]]])
+    assert metric.compute()["AlphaNDCG@2"] == 1.0
 
 
 def test_an_order_may_be_better_than_the_greedy_one() -> None:
@@ -425,12 +425,12 @@ def test_truths_without_proper_subtopics_are_refused(truth: dict[str, Any], said
 
 def rows_of(lists: Sequence[Sequence[Item]], ids: str) -> dict[str, Any]:
     """The items of lists as rows in any order."""
-    rows = [(at, *item) for at, items in enumerate(lists) for item in items]
+    rows = [(group, *item) for group, items in enumerate(lists) for item in items]
     random.Random(1).shuffle(rows)
     return {
         "labels": [grade for _, _, grade, _ in rows],
         "scores": [score for _, score, _, _ in rows],
-        "groups": [at if ids == "integer" else f"l{at}" for at, *_ in rows],
+        "groups": [group if ids == "integer" else f"l{group}" for group, *_ in rows],
         "subtopics": [topics for *_, topics in rows],
     }
 
@@ -443,10 +443,10 @@ def test_rows_give_the_bits_of_whole_lists(ids: str) -> None:
     whole.update(**columns(lists))
     rows.update(**rows_of(lists, ids))
     assert rows.compute().means == whole.compute().means
-    others = [AlphaNDCG(rel=2) @ 5, StRecall @ 2]
-    again = RankingMetrics(others)
-    again.update(**columns(lists))
-    assert rows.of(others).means == again.compute().means
+    late_measures = [AlphaNDCG(rel=2) @ 5, StRecall @ 2]
+    list_metric = RankingMetrics(late_measures)
+    list_metric.update(**columns(lists))
+    assert rows.of(late_measures).means == list_metric.compute().means
 
 
 def test_a_list_of_too_many_answers_is_not_ranked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -460,7 +460,7 @@ def test_a_list_of_too_many_answers_is_not_ranked(monkeypatch: pytest.MonkeyPatc
 
 def test_rows_are_refused_by_their_number_and_unread_subtopics_are_not_held() -> None:
     metric, plain = GroupedScores(StRecall), GroupedScores("NDCG@2")
-    given: dict[str, Any] = {"labels": [1, 0], "scores": [0.5, 0.2], "groups": [1, 1]}
+    batch: dict[str, Any] = {"labels": [1, 0], "scores": [0.5, 0.2], "groups": [1, 1]}
     for subtopics, where, rows in (
         ([["a"], "b"], "subtopics[1]", [1]),
         ([["a"], ["b", "b"]], "subtopics[1]", [1]),
@@ -469,27 +469,27 @@ def test_rows_are_refused_by_their_number_and_unread_subtopics_are_not_held() ->
         (None, "subtopics", []),
     ):
         with pytest.raises(InputError) as caught:
-            metric.update(**given, subtopics=subtopics)
+            metric.update(**batch, subtopics=subtopics)
         assert (caught.value.where, caught.value.rows.tolist()) == (where, rows)
         assert metric == GroupedScores(StRecall)
-    plain.update(**given, subtopics=[["a"], []])
-    again = GroupedScores("NDCG@2")
-    again.update(**given)
-    assert plain == again
-    metric.update(**given, subtopics=np.array([[0, 1], [1, 1]]))
+    plain.update(**batch, subtopics=[["a"], []])
+    bare_metric = GroupedScores("NDCG@2")
+    bare_metric.update(**batch)
+    assert plain == bare_metric
+    metric.update(**batch, subtopics=np.array([[0, 1], [1, 1]]))
     numbered = GroupedScores(StRecall)
-    numbered.update(**given, subtopics=[{1}, {0, 1}])
+    numbered.update(**batch, subtopics=[{1}, {0, 1}])
     assert metric == numbered
 
 
 def test_bytes_of_answers_outside_of_their_lists_are_refused() -> None:
     head, body = unframe(STATE_MAGIC, one_row(StRecall, 0.5))
     # Without the measure a state has the same bytes but for the answers, which are its last part.
-    rows, others = (bytes(unframe(STATE_MAGIC, one_row(MRR, x))[1]) for x in (0.5, 0.25))
+    rows, changed_rows = (bytes(unframe(STATE_MAGIC, one_row(MRR, x))[1]) for x in (0.5, 0.25))
     answers = bytes(body).removeprefix(rows)
     assert load(frame(STATE_MAGIC, head, rows + answers)).compute()["StRecall"] == 1
     with pytest.raises(StateError, match="subtopics of items that are not in their lists"):
-        load(frame(STATE_MAGIC, head, others + answers))
+        load(frame(STATE_MAGIC, head, changed_rows + answers))
 
 
 def one_row(measure: Measure, score: float) -> bytes:

@@ -40,8 +40,8 @@ class Example(TypedDict, total=False):
 def ranked(measure: Measure, *lists: tuple[Sequence[int], Sequence[int]]) -> Fed:
     """Ranked grades of each list, and how many items are known of grade 1, 2 and so on."""
     metric = RankingMetrics([measure])
-    for grades, known in lists:
-        metric.update([grades], n_relevant=[known] if len(known) else None)
+    for grades, totals in lists:
+        metric.update([grades], n_relevant=[totals] if len(totals) else None)
     return measure, metric
 
 
@@ -78,7 +78,7 @@ def first_ranks(inputs: Inputs) -> Fed:
 def shares(measure: Measure) -> Callable[[Inputs], Fed]:
     def feed(inputs: Inputs) -> Fed:
         pairs = zip(inputs["hits"], inputs["test_items"], strict=True)
-        return ranked(measure, *((at_ranks(range(1, n + 1)), [known]) for n, known in pairs))
+        return ranked(measure, *((at_ranks(range(1, n + 1)), [total]) for n, total in pairs))
 
     return feed
 
@@ -113,9 +113,11 @@ OF_LISTS = {"cg", "dcg", "idcg", "ndcg", "err", "ap_ranked", "mrr", "hr_at_k_poo
 
 
 def examples(data: Path) -> dict[str, Example]:
-    found: list[Example] = examples_of(data)
-    families = {one["id"]: re.sub("_(exp|linear)$", "", one["metric"]) for one in found}
-    return {one["id"]: one for one in found if families[one["id"]] in OF_LISTS}
+    listing: list[Example] = examples_of(data)
+    families = {
+        example["id"]: re.sub("_(exp|linear)$", "", example["metric"]) for example in listing
+    }
+    return {example["id"]: example for example in listing if families[example["id"]] in OF_LISTS}
 
 
 def test_every_worked_example_of_a_list_is_here(data: Path) -> None:
@@ -157,8 +159,8 @@ TIED = [
 
 
 def test_values_of_single_lists_are_those_of_the_definitions() -> None:
-    for measure, grades, known, pinned in PINNED:
-        _, metric = ranked(measure, (grades, known))
+    for measure, grades, totals, pinned in PINNED:
+        _, metric = ranked(measure, (grades, totals))
         assert round(metric.compute()[measure], 6) == pinned, measure
     for measure, ties, exact in TIED:
         metric = RankingMetrics([measure], ties)

@@ -25,15 +25,15 @@ def exact() -> ExactAUC:
 
 
 def test_an_area_has_delongs_worked_interval_guarded_as_rows_are_few() -> None:
-    found = exact().confidence_interval()
-    assert found.estimate == 31 / 42 and found.n == 13 and found.method == "delong"
-    assert found.se == approx(math.sqrt(0.022297808012094), abs=2e-15)
-    assert found.df == approx(8.681519661, abs=5e-10)
-    assert (found.lower, found.upper) == (
+    interval = exact().confidence_interval()
+    assert interval.estimate == 31 / 42 and interval.n == 13 and interval.method == "delong"
+    assert interval.se == approx(math.sqrt(0.022297808012094), abs=2e-15)
+    assert interval.df == approx(8.681519661, abs=5e-10)
+    assert (interval.lower, interval.upper) == (
         approx(0.327139390, abs=5e-10),
         approx(0.942314634, abs=5e-10),
     )
-    assert "Hanley" in found.reason and found.resolution == 0.0
+    assert "Hanley" in interval.reason and interval.resolution == 0.0
 
 
 def test_coarse_buckets_widen_and_fine_ones_do_not() -> None:
@@ -46,27 +46,27 @@ def test_coarse_buckets_widen_and_fine_ones_do_not() -> None:
     )
     for metric in (fine, coarse):
         metric.update(y, s)
-    found = fine.compute().interval()
-    assert 0 < found.resolution < 0.25 * found.se and found.reason == ""
-    found, value = coarse.compute().interval(), coarse.compute().auc
+    interval = fine.compute().interval()
+    assert 0 < interval.resolution < 0.25 * interval.se and interval.reason == ""
+    interval, value = coarse.compute().interval(), coarse.compute().auc
     assert not isinstance(value, float)
-    assert found.resolution == approx(value.high - value.value, rel=1e-12)
-    assert "buckets" in found.reason
-    assert found.lower < value.low - found.se and found.upper > value.high + found.se
+    assert interval.resolution == approx(value.high - value.value, rel=1e-12)
+    assert "buckets" in interval.reason
+    assert interval.lower < value.low - interval.se and interval.upper > value.high + interval.se
 
 
 def test_one_class_alone_has_no_area() -> None:
     for labels, why in (([], "no rows"), ([0, 0], "no positives"), ([1, 1], "no negatives")):
         metric = ExactAUC()
         metric.update(labels, [0.5] * len(labels))
-        found = metric.compute().interval()
-        assert not found.defined and (found.reason, found.n) == (why, len(labels))
+        interval = metric.compute().interval()
+        assert not interval.defined and (interval.reason, interval.n) == (why, len(labels))
 
 
 def test_what_has_no_formula_says_what_has_one() -> None:
     for view in ("ap", "ks", "pr_auc_trapezoid"):
-        found = exact().compute().interval(view)
-        assert not found.defined and "UserGroups" in found.reason and found.n == 13, view
+        interval = exact().compute().interval(view)
+        assert not interval.defined and "UserGroups" in interval.reason and interval.n == 13, view
 
 
 def test_the_rates_at_a_threshold_are_widened_by_the_bucket_that_it_cuts() -> None:
@@ -102,9 +102,14 @@ def test_gauc_takes_groups_as_independent(weight: str) -> None:
             a.append(np.mean(p[:, None] > n[None, :]))
             w.append({"impressions": len(p) + len(n), "positives": len(p), "uniform": 1}[weight])
     z = np.array(w) * (np.array(a) - np.average(a, weights=w)) / sum(w)
-    found = metric.confidence_interval()
-    assert found.se == approx(math.sqrt(len(z) / (len(z) - 1) * (z**2).sum()), rel=1e-12)
-    assert (found.n, found.df, found.method, found.reason) == (len(z), len(z) - 1, "t", "")
+    interval = metric.confidence_interval()
+    assert interval.se == approx(math.sqrt(len(z) / (len(z) - 1) * (z**2).sum()), rel=1e-12)
+    assert (interval.n, interval.df, interval.method, interval.reason) == (
+        len(z),
+        len(z) - 1,
+        "t",
+        "",
+    )
 
 
 def test_gauc_of_one_group_is_undefined_and_of_weighted_rows_is_not() -> None:
@@ -118,9 +123,9 @@ def test_gauc_of_one_group_is_undefined_and_of_weighted_rows_is_not() -> None:
 def test_each_class_counts_as_many_rows_as_it_has() -> None:
     metric = ExactAUC()
     metric.update([1] + [0] * 40, [0.65, *np.linspace(0, 1, 40)])  # no variance: the guard alone
-    found, placed = metric.compute().interval(), placements(*metric.compute().counts)
+    interval, placed = metric.compute().interval(), placements(*metric.compute().counts)
     bounds = area_bounds(placed.estimate._replace(resolution=0.0), 0.95)
-    assert (found.lower, found.upper) == (bounds.lower, bounds.upper) and bounds.guarded
+    assert (interval.lower, interval.upper) == (bounds.lower, bounds.upper) and bounds.guarded
 
 
 # What the areas of groups say together.
@@ -166,8 +171,8 @@ def test_relative_improvement_has_no_rounding_between() -> None:
 
 def test_over_chance_or_over_nothing_there_is_no_improvement() -> None:
     for base in (model(1, 1), model(0, 0)):
-        found = model(2, 1).rela_impr(base)
-        assert isinstance(found, float) and math.isnan(found)
+        improvement = model(2, 1).rela_impr(base)
+        assert isinstance(improvement, float) and math.isnan(improvement)
     assert math.isnan(float(model(0, 0).rela_impr(model(2, 1))))
 
 

@@ -38,17 +38,17 @@ each_result = pytest.mark.parametrize("result", RESULTS, ids=lambda result: type
 
 @each_result
 def test_specificity_and_f_alpha_are_those_of_each_class_and_their_averages(result: Any) -> None:
-    each = [result.rates(i) for i in range(3)]
-    assert result.specificity(None).tolist() == [rates.specificity for rates in each]
-    tn, fp = sum(rates.tn for rates in each), sum(rates.fp for rates in each)
+    class_rates = [result.rates(i) for i in range(3)]
+    assert result.specificity(None).tolist() == [rates.specificity for rates in class_rates]
+    tn, fp = sum(rates.tn for rates in class_rates), sum(rates.fp for rates in class_rates)
     assert result.specificity("micro") == tn / (tn + fp)
-    exact = [Fraction(rates.tn, rates.tn + rates.fp) for rates in each]
+    exact = [Fraction(rates.tn, rates.tn + rates.fp) for rates in class_rates]
     assert result.specificity() == float(sum(exact) / 3)
     support = result.support.tolist()
     weighted = sum(w * x for w, x in zip(support, exact, strict=True)) / sum(support)
     assert result.specificity("weighted") == float(weighted)
     for a in (0, 0.3, 1, Fraction(1, 3)):
-        assert result.f_alpha(a, None).tolist() == [rates.f_alpha(a) for rates in each]
+        assert result.f_alpha(a, None).tolist() == [rates.f_alpha(a) for rates in class_rates]
     for average in ("macro", "micro", "weighted"):
         assert result.f_alpha(1, average) == result.precision(average)
         assert result.f_alpha(0, average) == result.recall(average)
@@ -150,15 +150,15 @@ def test_a_view_of_many_classes_has_its_multinomial_variance() -> None:
         *("specificity(macro)", "specificity(weighted)", "specificity(micro)", "jaccard(micro)"),
         *("jaccard(weighted)", "f_beta(2)", "f_alpha(0.25,weighted)", "precision(weighted)"),
     ):
-        found = rates(MATRIX).interval(view)
-        assert found.se == approx(math.sqrt(numeric(view)), rel=1e-6), view
-        assert found.lower < found.estimate < found.upper and found.n == 140, view
+        interval = rates(MATRIX).interval(view)
+        assert interval.se == approx(math.sqrt(numeric(view)), rel=1e-6), view
+        assert interval.lower < interval.estimate < interval.upper and interval.n == 140, view
 
 
 def test_the_geometric_mean_of_recalls_is_0_without_interval_where_a_class_is_never_right() -> None:
-    found = rates(np.array([[3, 1, 0], [2, 0, 0], [0, 0, 0]]))
-    assert found.g_mean == 0
-    assert "without a right prediction" in found.interval("g_mean").reason
+    result = rates(np.array([[3, 1, 0], [2, 0, 0], [0, 0, 0]]))
+    assert result.g_mean == 0
+    assert "without a right prediction" in result.interval("g_mean").reason
     assert rates(np.array([[1, 3, 0], [0, 4, 0], [0, 0, 0]])).g_mean == 0.5  # two classes occur
 
 
@@ -170,24 +170,27 @@ def test_what_is_accuracy_under_another_name_has_its_interval() -> None:
 
 
 def test_pooled_views_are_wilsons_taken_through_the_function_of_accuracy() -> None:
-    accuracy, found = rates(MATRIX).interval("accuracy"), rates(MATRIX).interval("jaccard(micro)")
-    assert found.lower == approx(accuracy.lower / (2 - accuracy.lower), rel=1e-15)
-    assert found.upper == approx(accuracy.upper / (2 - accuracy.upper), rel=1e-15)
-    found = rates(MATRIX).interval("specificity(micro)")
-    assert found.upper == approx((1 + accuracy.upper) / 2, rel=1e-15)
+    accuracy, interval = (
+        rates(MATRIX).interval("accuracy"),
+        rates(MATRIX).interval("jaccard(micro)"),
+    )
+    assert interval.lower == approx(accuracy.lower / (2 - accuracy.lower), rel=1e-15)
+    assert interval.upper == approx(accuracy.upper / (2 - accuracy.upper), rel=1e-15)
+    interval = rates(MATRIX).interval("specificity(micro)")
+    assert interval.upper == approx((1 + accuracy.upper) / 2, rel=1e-15)
 
 
 def test_a_class_has_the_interval_of_its_own_rates() -> None:
-    found = rates(MATRIX).interval("rates(1).precision")
-    assert found == rates(MATRIX).rates(1).interval("precision") and found.n == 40
+    interval = rates(MATRIX).interval("rates(1).precision")
+    assert interval == rates(MATRIX).rates(1).interval("precision") and interval.n == 40
 
 
 def test_the_first_k_are_a_share() -> None:
     metric = MulticlassConfusion(3, top_k=[2])
     metric.update([0, 1, 2, 0], np.eye(3)[[0, 1, 1, 2]])
-    found = metric.confidence_interval(view="top_k_accuracies[2]")
-    assert (found.estimate, found.n, found.method) == (0.75, 4, "wilson")
-    assert found == metric.confidence_interval(view="top_k_accuracy(2)")
+    interval = metric.confidence_interval(view="top_k_accuracies[2]")
+    assert (interval.estimate, interval.n, interval.method) == (0.75, 4, "wilson")
+    assert interval == metric.confidence_interval(view="top_k_accuracy(2)")
 
 
 def labelled() -> MultilabelConfusion:
@@ -201,22 +204,22 @@ def test_views_over_the_labels_of_rows_take_a_row_as_one() -> None:
     random = np.random.default_rng(5)
     truth, predicted = random.integers(0, 2, (200, 3)), random.random((200, 3)) >= 0.5
     wrong = (truth != predicted).mean(axis=1)
-    found = labelled().confidence_interval(view="hamming_loss")
-    assert found.se == approx(wrong.std(ddof=1) / math.sqrt(200), rel=1e-12)
-    assert (found.df, found.n) == (199, 200)
-    both, said = (truth & predicted).sum(axis=1), predicted.sum(axis=1)
-    share = both.sum() / said.sum()
-    residuals = (both - share * said) / said.sum()
-    found = labelled().confidence_interval(view="precision(micro)")
-    assert found.se == approx(math.sqrt(200 / 199 * (residuals**2).sum()), rel=1e-12)
-    each = both[said > 0] / said[said > 0]
-    found = labelled().confidence_interval(view="precision(samples)")
-    assert found.se == approx(each.std(ddof=1) / math.sqrt(len(each)), rel=1e-12)
-    assert found.n == len(each)
+    interval = labelled().confidence_interval(view="hamming_loss")
+    assert interval.se == approx(wrong.std(ddof=1) / math.sqrt(200), rel=1e-12)
+    assert (interval.df, interval.n) == (199, 200)
+    hits, predictions = (truth & predicted).sum(axis=1), predicted.sum(axis=1)
+    share = hits.sum() / predictions.sum()
+    residuals = (hits - share * predictions) / predictions.sum()
+    interval = labelled().confidence_interval(view="precision(micro)")
+    assert interval.se == approx(math.sqrt(200 / 199 * (residuals**2).sum()), rel=1e-12)
+    precisions = hits[predictions > 0] / predictions[predictions > 0]
+    interval = labelled().confidence_interval(view="precision(samples)")
+    assert interval.se == approx(precisions.std(ddof=1) / math.sqrt(len(precisions)), rel=1e-12)
+    assert interval.n == len(precisions)
     assert labelled().confidence_interval(view="subset_accuracy").method == "wilson"
 
 
 def test_averages_over_labels_say_why_they_have_none() -> None:
     for view in ("macro_f1", "recall(weighted)", "mcc", "balanced_accuracy"):
-        found = labelled().confidence_interval(view=view)
-        assert not found.defined and "UserGroups" in found.reason and found.n == 200
+        interval = labelled().confidence_interval(view=view)
+        assert not interval.defined and "UserGroups" in interval.reason and interval.n == 200

@@ -54,38 +54,38 @@ def as_listed(value: float | str | None) -> float:
 @pytest.mark.parametrize("make", [exact, on_a_grid])
 def test_worked_examples_of_thresholds(data: Path, make: Any) -> None:
     for example in examples(data):
-        inputs, known = example["inputs"], example["value"]
+        inputs, expected = example["inputs"], example["value"]
         if "y" not in inputs:
             continue
         curve = make(inputs["y"], inputs["score"])
         if example["metric"] == "threshold_for_budget":
             budget = curve.threshold_for(predicted_positive=float(inputs["budget"]))
-            for name, value in known.items():
+            for name, value in expected.items():
                 assert np.array_equal(
                     float(getattr(budget, name)), as_listed(value), equal_nan=True
                 ), (example["id"], name)
             continue
-        found = best(curve, example["metric"], inputs)
-        assert np.array_equal(float(found.value), as_listed(known["value"]), equal_nan=True)
-        assert [point.threshold for point in found.points] == known["thresholds"], example["id"]
+        result = best(curve, example["metric"], inputs)
+        assert np.array_equal(float(result.value), as_listed(expected["value"]), equal_nan=True)
+        assert [point.threshold for point in result.points] == expected["thresholds"], example["id"]
 
 
 def test_worked_examples_of_bounds(data: Path) -> None:
     counted = 0
     for example in examples(data):
-        inputs, known = example["inputs"], example["value"]
+        inputs, expected = example["inputs"], example["value"]
         if "y" in inputs:
             continue
         counts = (inputs[f"{name}_by_bucket_from_the_top"] for name in ("positives", "negatives"))
         curve, metric = of_buckets(*counts), example["metric"].removesuffix("_bounds")
         if metric == "recall_at_budget":
-            found = curve.recall_at_budget(float(inputs["budget"]))
+            bounds = curve.recall_at_budget(float(inputs["budget"]))
         else:
-            found = best(curve, metric, inputs).value
-        assert isinstance(found, Bounded)
+            bounds = best(curve, metric, inputs).value
+        assert isinstance(bounds, Bounded)
         # Certain bounds are rounded outwards.
-        assert math.nextafter(known["low"], 0) <= found.low <= known["low"], example["id"]
-        assert known["high"] <= found.high <= math.nextafter(known["high"], 1), example["id"]
+        assert math.nextafter(expected["low"], 0) <= bounds.low <= expected["low"], example["id"]
+        assert expected["high"] <= bounds.high <= math.nextafter(expected["high"], 1), example["id"]
         counted += 1
     assert counted == 6
 
@@ -93,8 +93,8 @@ def test_worked_examples_of_bounds(data: Path) -> None:
 def test_a_float_is_the_decimal_that_it_is_written_as() -> None:
     curve = exact([1] * 50 + [0] * 50, list(range(100, 0, -1)))
     for budget in (0.07, np.float32(0.07), Fraction(7, 100)):  # in binary 7 of 100 exceed 0.07
-        given: Any = budget
-        assert curve.threshold_for(predicted_positive=given).rates.tp == 7
+        share: Any = budget
+        assert curve.threshold_for(predicted_positive=share).rates.tp == 7
     for recall in (0.14, np.float32(0.14)):  # 7 of 50
         assert curve.best("precision", recall_at_least=float(recall)).points[-1].rates.tp == 50
         assert curve.best("f_beta", recall_at_least=1, precision_at_least=0.5).value == 1.0
@@ -102,9 +102,9 @@ def test_a_float_is_the_decimal_that_it_is_written_as() -> None:
 
 def test_all_that_nothing_meets_is_undefined_and_says_so() -> None:
     curve = exact([0, 1], [0.9, 0.1])
-    found = curve.best("recall", precision_at_least=0.6)
-    assert math.isnan(found.value) and found.points == ()  # type: ignore[arg-type]
-    assert "no threshold meets the requirements" in repr(found)
+    result = curve.best("recall", precision_at_least=0.6)
+    assert math.isnan(result.value) and result.points == ()  # type: ignore[arg-type]
+    assert "no threshold meets the requirements" in repr(result)
     assert math.isnan(exact([0, 0], [0.1, 0.2]).precision_at_recall(0))  # type: ignore[arg-type]
     empty = ExactAUC().compute()
     assert math.isnan(empty.best_f_beta()) and math.isnan(empty.recall_at_budget(1))
@@ -115,17 +115,17 @@ def test_points_of_a_curve_of_which_nothing_is_known_say_why() -> None:
     metric = ExactAUC(max_rows=2)
     metric.update([1, 0, 1], [0.1, 0.2, 0.3])
     curve = metric.compute()
-    for found in (curve.best("precision"), curve.threshold_for(predicted_positive=0.5)):
-        assert found.reason == "3 rows exceed max_rows=2"
-        assert "3 rows exceed max_rows=2" in repr(found) and "no rows" not in repr(found)
+    for result in (curve.best("precision"), curve.threshold_for(predicted_positive=0.5)):
+        assert result.reason == "3 rows exceed max_rows=2"
+        assert "3 rows exceed max_rows=2" in repr(result) and "no rows" not in repr(result)
 
 
 def test_a_score_without_an_upper_end_leaves_no_threshold_for_nothing() -> None:
     metric = HistogramAUC(range="real")
     for labels, scores in (([1, 0], [math.inf, 0.5]), ([0], [1e9])):
         metric.update(labels, scores)
-        found = metric.compute().threshold_for(predicted_positive=0)
-        assert math.isnan(found.threshold) and "is infinite itself, or may be" in repr(found)
+        point = metric.compute().threshold_for(predicted_positive=0)
+        assert math.isnan(point.threshold) and "is infinite itself, or may be" in repr(point)
 
 
 def test_a_required_precision_of_0_needs_a_row_also_inside_a_bucket() -> None:
@@ -134,16 +134,16 @@ def test_a_required_precision_of_0_needs_a_row_also_inside_a_bucket() -> None:
     metric.update(labels, scores)
     truth = exact(labels, scores).best("accuracy", precision_at_least=0)
     assert (truth.value, truth.points[0].threshold) == (0.5, 0.92)
-    found = metric.compute().best("accuracy", precision_at_least=0).value
-    assert isinstance(found, Bounded) and found.low <= 0.5 <= found.high < 0.51
+    value = metric.compute().best("accuracy", precision_at_least=0).value
+    assert isinstance(value, Bounded) and value.low <= 0.5 <= value.high < 0.51
     assert exact(labels, scores).best("accuracy").value == 0.75  # that of no row at all
 
 
 def test_a_threshold_inside_a_bucket_may_meet_what_none_between_buckets_does() -> None:
-    found = of_buckets([1], [1]).best("recall", precision_at_least=0.8)
-    assert isinstance(found.value, Bounded)
-    assert math.isnan(found.value.value) and (found.value.low, found.value.high) == (0.0, 1.0)
-    assert found.points == ()
+    result = of_buckets([1], [1]).best("recall", precision_at_least=0.8)
+    assert isinstance(result.value, Bounded)
+    assert math.isnan(result.value.value) and (result.value.low, result.value.high) == (0.0, 1.0)
+    assert result.points == ()
     budget = of_buckets([1], [1]).threshold_for(predicted_positive=0.5)
     assert isinstance(budget, BudgetPoint) and budget.threshold == math.inf
     assert str(budget.precision) == "nan (exact within [0.0, 1.0])"
@@ -154,18 +154,20 @@ def test_the_distance_at_a_required_precision_has_bounds_of_every_order_in_a_buc
     metric = HistogramAUC(resolution=1)  # one bucket has them all
     metric.update(labels, scores)
     truth = exact(labels, scores).best("distance", precision_at_least=1).value
-    found = metric.compute().best("distance", precision_at_least=1)
-    assert truth == 0.5 and found.points == ()
-    assert isinstance(found.value, Bounded) and math.isnan(found.value.value)
-    assert found.value.low == 0.0
-    assert Fraction(found.value.high) ** 2 >= 2 > Fraction(math.nextafter(found.value.high, 0)) ** 2
+    result = metric.compute().best("distance", precision_at_least=1)
+    assert truth == 0.5 and result.points == ()
+    assert isinstance(result.value, Bounded) and math.isnan(result.value.value)
+    assert result.value.low == 0.0
+    assert (
+        Fraction(result.value.high) ** 2 >= 2 > Fraction(math.nextafter(result.value.high, 0)) ** 2
+    )
 
 
 @pytest.mark.parametrize("beta", [0, 1e-200, 1, 1e200])
 def test_f_of_any_beta_is_0_without_a_positive(beta: float) -> None:
-    found = exact([0, 0, 0], [0.1, 0.2, 0.2]).best("f_beta", beta=beta)
-    assert found.value == 0.0
-    assert [point.threshold for point in found.points] == [0.2, 0.1]
+    result = exact([0, 0, 0], [0.1, 0.2, 0.2]).best("f_beta", beta=beta)
+    assert result.value == 0.0
+    assert [point.threshold for point in result.points] == [0.2, 0.1]
 
 
 def test_rates_at_a_chosen_threshold_have_no_interval_as_if_it_were_fixed() -> None:
@@ -180,9 +182,9 @@ def test_users_choose_the_threshold_anew_in_each_replicate() -> None:
     scores, users = rng.random(4_000), rng.integers(0, 400, 4_000)
     metric = UserGroups(ExactAUC())
     metric.update(users, labels=rng.random(4_000) < scores, scores=scores)
-    found = metric.compute()
+    result = metric.compute()
     for view in ("precision_at_recall(0.8)", "best_f_beta(2)", "recall_at_budget(0.05)"):
-        interval = found.interval(view)
+        interval = result.interval(view)
         assert interval.lower < float(interval.estimate) < interval.upper
         assert "the threshold is chosen anew in each replicate" in interval.reason
-    assert not found.interval("auc").reason
+    assert not result.interval("auc").reason

@@ -29,12 +29,12 @@ def of(metric: ExactQuantiles | Quantiles, inputs: dict[str, Any]) -> Distributi
     return metric.compute()
 
 
-def holds(found: object, exact: float | None) -> bool:
+def holds(value: object, exact: float | None) -> bool:
     """Whether certain bounds hold a value, or both are undefined."""
-    assert isinstance(found, Bounded)
+    assert isinstance(value, Bounded)
     if exact is None:
-        return math.isnan(found.value) and math.isnan(found.low)
-    return found.low <= exact <= found.high and found.low <= found.value <= found.high
+        return math.isnan(value.value) and math.isnan(value.low)
+    return value.low <= exact <= value.high and value.low <= value.value <= value.high
 
 
 def test_worked_examples_of_quantiles_and_trimmed_means(examples: list[Noted]) -> None:
@@ -48,8 +48,8 @@ def test_worked_examples_of_quantiles_and_trimmed_means(examples: list[Noted]) -
         }
         if example["metric"] in views:
             exact, coarse = (of(kind(), inputs) for kind in (ExactQuantiles, Quantiles))
-            found = views[example["metric"]](exact, inputs)
-            assert str(found) == ("nan" if value is None else str(value)), example["id"]
+            result = views[example["metric"]](exact, inputs)
+            assert str(result) == ("nan" if value is None else str(value)), example["id"]
             assert holds(views[example["metric"]](coarse, inputs), value), example["id"]
             counted += 1
         elif example["metric"] == "trimmed_mean_se":
@@ -64,21 +64,21 @@ def test_worked_examples_of_buckets(examples: list[Noted]) -> None:
     for example in examples:
         if example["metric"] == "quantile_bounds":
             (x,) = example["inputs"]["x"]
-            known = {name: float(end) for name, end in example["value"].items()}
+            expected = {name: float(end) for name, end in example["value"].items()}
             metric = Quantiles()
             metric.update([-math.inf, x, math.inf])  # or the bounds would be x itself
-            found = metric.compute().median
-            assert (found.low, found.high) == (known["low"], known["high"]), example["id"]
-            alone = Quantiles()
-            alone.update([x])
-            assert alone.compute().median == Bounded(x, x, x)
+            median = metric.compute().median
+            assert (median.low, median.high) == (expected["low"], expected["high"]), example["id"]
+            single_metric = Quantiles()
+            single_metric.update([x])
+            assert single_metric.compute().median == Bounded(x, x, x)
 
 
 def users_of(groups: int) -> dict[int, int]:
     """A user of each group."""
     ids = np.arange(50 * groups)
-    found = unit_hashes(ids, salt_word("streammetrics"), "x") % np.uint64(groups)
-    return dict(zip(found[::-1].tolist(), ids[::-1].tolist(), strict=True))
+    buckets = unit_hashes(ids, salt_word("streammetrics"), "x") % np.uint64(groups)
+    return dict(zip(buckets[::-1].tolist(), ids[::-1].tolist(), strict=True))
 
 
 def test_worked_examples_of_users(examples: list[Noted]) -> None:
@@ -86,23 +86,23 @@ def test_worked_examples_of_users(examples: list[Noted]) -> None:
     for example in examples:
         if example["metric"] != "quantile_interval_clustered":
             continue
-        inputs, known = example["inputs"], example["value"]
+        inputs, expected = example["inputs"], example["value"]
         k = max(inputs["buckets"]) + 1
         users = users_of(k)
         view = f"quantile({inputs['p']})"
         metric = UserGroups(ExactQuantiles(), k)
         metric.update([users[bucket] for bucket in inputs["buckets"]], values=inputs["x"])
-        found = metric.compute().interval(view)
-        assert (found.estimate, found.lower, found.upper) == (
-            known["estimate"], known["lower"], known["upper"],
+        interval = metric.compute().interval(view)
+        assert (interval.estimate, interval.lower, interval.upper) == (
+            expected["estimate"], expected["lower"], expected["upper"],
         )  # fmt: skip
         # On a grid the same interval, to the ends of its buckets; that of the users is coarse, and
         # the variance is the larger one at both ends of a bucket.
         coarse = UserGroups(Quantiles(), k)
         coarse.update([users[bucket] for bucket in inputs["buckets"]], values=inputs["x"])
         wide = coarse.compute().interval(view)
-        assert wide.lower <= found.lower and found.upper <= wide.upper
-        assert wide.upper - wide.lower < (found.upper - found.lower) * 1.15
+        assert wide.lower <= interval.lower and interval.upper <= wide.upper
+        assert wide.upper - wide.lower < (interval.upper - interval.lower) * 1.15
         counted += 1
     assert counted == 2
 
@@ -110,15 +110,15 @@ def test_worked_examples_of_users(examples: list[Noted]) -> None:
 def test_the_interval_of_a_quantile_is_between_two_rows() -> None:
     metric = ExactQuantiles()
     metric.update(range(1, 101))
-    found = metric.compute()
-    median = found.interval("median")
+    result = metric.compute()
+    median = result.interval("median")
     assert (median.lower, median.upper, median.method) == (40.0, 61.0, "ranks")
-    assert found.interval("p99").upper == math.inf
+    assert result.interval("p99").upper == math.inf
     few = ExactQuantiles()
     few.update([1.0, 2.0])
     assert few.compute().interval("median").reason == "too few rows: 2"
     for view in ("minimum", "maximum", "quantile(0)", "quantile(1)"):
-        assert "of more rows are not known" in found.interval(view).reason
+        assert "of more rows are not known" in result.interval(view).reason
 
 
 def test_a_range_of_quantiles_is_between_the_ends_of_two_intervals_of_half_the_error() -> None:
@@ -129,35 +129,35 @@ def test_a_range_of_quantiles_is_between_the_ends_of_two_intervals_of_half_the_e
         metric.update(values)
         grouped = UserGroups(kind())
         grouped.update(users, values=values)
-        for found in (metric.compute(), grouped.compute()):
-            low, high = (found.interval(f"quantile({p})", level=0.975) for p in (0.25, 0.75))
-            iqr = found.interval("iqr")
+        for result in (metric.compute(), grouped.compute()):
+            low, high = (result.interval(f"quantile({p})", level=0.975) for p in (0.25, 0.75))
+            iqr = result.interval("iqr")
             assert (iqr.lower, iqr.upper) == (high.lower - low.upper, high.upper - low.lower)
             assert (iqr.level, iqr.method) == (0.95, low.method)
-            near = found.interval("inter_quantile_range(0.5, 0.51)")
+            near = result.interval("inter_quantile_range(0.5, 0.51)")
             assert near.lower == 0 < near.upper  # not below 0
-            with_extreme = found.interval("inter_quantile_range(0, 0.5)")
+            with_extreme = result.interval("inter_quantile_range(0, 0.5)")
             assert not with_extreme.defined and with_extreme.reason
         no_error = grouped.compute().interval("iqr", method="jackknife")
         assert "no standard error" in no_error.reason
 
 
 def test_the_interval_of_a_range_of_quantiles_holds_that_of_all_rows() -> None:
-    rng, true, held = np.random.default_rng(6), 2 * 0.6744897501960817, 0
+    rng, true, hits = np.random.default_rng(6), 2 * 0.6744897501960817, 0
     for _ in range(200):
         metric = ExactQuantiles()
         metric.update(rng.normal(size=200))
-        found = metric.compute().interval("iqr")
-        held += found.lower <= true <= found.upper
-    assert held >= 190  # Bonferroni never holds less than 0.95
+        interval = metric.compute().interval("iqr")
+        hits += interval.lower <= true <= interval.upper
+    assert hits >= 190  # Bonferroni never holds less than 0.95
 
 
 def test_extremes_have_no_interval_over_users_either() -> None:
     metric = UserGroups(Quantiles())
     metric.update(np.arange(2_000), values=np.arange(2_000) % 97)
     for view in ("minimum", "maximum"):
-        found = metric.compute().interval(view)
-        assert not found.defined and found.reason
+        interval = metric.compute().interval(view)
+        assert not interval.defined and interval.reason
     assert metric.compute().interval("mean").defined
 
 
@@ -178,10 +178,10 @@ def test_shares_below_hold_every_row_of_a_bucket() -> None:
 def test_infinite_values_are_quantiles_and_make_a_mean_infinite() -> None:
     metric = ExactQuantiles()
     metric.update([-math.inf, 1.0, 2.0, 3.0, math.inf])
-    found = metric.compute()
-    assert (found.minimum, found.median, found.maximum) == (-math.inf, 2.0, math.inf)
-    assert math.isnan(found.mean) and found.trimmed_mean(0.2) == 2.0
-    assert found.iqr == 2.0 and found.inter_quantile_range(0, 0.5) == math.inf
+    result = metric.compute()
+    assert (result.minimum, result.median, result.maximum) == (-math.inf, 2.0, math.inf)
+    assert math.isnan(result.mean) and result.trimmed_mean(0.2) == 2.0
+    assert result.iqr == 2.0 and result.inter_quantile_range(0, 0.5) == math.inf
 
 
 def test_infinite_values_in_buckets_have_bounds_or_nothing() -> None:
@@ -190,11 +190,11 @@ def test_infinite_values_in_buckets_have_bounds_or_nothing() -> None:
         metric.update(values)
         return metric.compute()
 
-    found = counted(math.inf, math.inf)
-    for undefined in (found.iqr, counted(-math.inf, 1.0, math.inf).mean):
+    result = counted(math.inf, math.inf)
+    for undefined in (result.iqr, counted(-math.inf, 1.0, math.inf).mean):
         ends = undefined.value, undefined.low, undefined.high
         assert all(map(math.isnan, ends))
-    assert found.median.low == found.median.high == math.inf
+    assert result.median.low == result.median.high == math.inf
     # A finite bound beside an infinite one is rounded outwards.
     mean = counted(0.1, 0.7, 0.6, 3e7, math.inf).trimmed_mean(0.2)
     least = Fraction(2**24 + 1, 3)  # the ends of the buckets of 0.7, 0.6 and 3e7
@@ -204,22 +204,22 @@ def test_infinite_values_in_buckets_have_bounds_or_nothing() -> None:
 def test_a_range_of_quantiles_of_one_bucket_is_not_below_0() -> None:
     metric = Quantiles(resolution=0)
     metric.update([0.1, 4.1, 4.2, 5.9, 1e9])
-    found = metric.compute().inter_quantile_range(0.25, 0.75)
-    assert (found.low, found.high > 0) == (0.0, True)
+    spread = metric.compute().inter_quantile_range(0.25, 0.75)
+    assert (spread.low, spread.high > 0) == (0.0, True)
 
 
 def test_a_bad_argument_is_refused_in_four_parts() -> None:
-    found = ExactQuantiles().compute()
+    result = ExactQuantiles().compute()
     calls: tuple[tuple[Callable[[], object], str], ...] = (
-        (lambda: found.quantile(90), "if it is a percentage, pass 90 / 100"),
-        (lambda: found.trimmed_mean(0.5), "pass 0.1 to trim a tenth at each end"),
-        (lambda: found.inter_quantile_range(0.9, 0.1), "swap them"),
-        (lambda: found.interval("quantile"), r"; pass quantile\(p\)$"),
-        (lambda: found.interval("p42"), r"; name one of these, or quantile\(p\), inter_quantile_"),
-        (lambda: found.share_below(math.nan), "a number in the range of float64"),
+        (lambda: result.quantile(90), "if it is a percentage, pass 90 / 100"),
+        (lambda: result.trimmed_mean(0.5), "pass 0.1 to trim a tenth at each end"),
+        (lambda: result.inter_quantile_range(0.9, 0.1), "swap them"),
+        (lambda: result.interval("quantile"), r"; pass quantile\(p\)$"),
+        (lambda: result.interval("p42"), r"; name one of these, or quantile\(p\), inter_quantile_"),
+        (lambda: result.share_below(math.nan), "a number in the range of float64"),
     )
-    for call, said in calls:
-        with pytest.raises(InputError, match=said):
+    for call, message in calls:
+        with pytest.raises(InputError, match=message):
             call()
 
 
@@ -229,16 +229,16 @@ def test_the_difference_of_two_quantiles_combines_their_intervals() -> None:
         state = ExactQuantiles()
         state.update(range(first, first + 1_000))
         states.append(state)
-    found = compare(*states, view="median")
-    assert (found.effect_size, found.method) == (100.0, "mover")
-    assert 0 < found.effect_size_ci_lower < 100 < found.effect_size_ci_upper < 200
+    comparison = compare(*states, view="median")
+    assert (comparison.effect_size, comparison.method) == (100.0, "mover")
+    assert 0 < comparison.effect_size_ci_lower < 100 < comparison.effect_size_ci_upper < 200
     # √((L - Q)² + (U - Q)²) of two equal intervals.
-    half = found.effect_size_ci_upper - 100
+    half = comparison.effect_size_ci_upper - 100
     interval = states[0].compute().interval("median")
     spread = math.hypot(interval.upper - interval.estimate, interval.estimate - interval.lower)
     assert half == pytest.approx(spread, rel=1e-12)
     # The p-value is that of the half towards 0: 0.05 where the interval ends at 0.
-    ends = compare(*states, view="median", level=1 - found.pvalue)
+    ends = compare(*states, view="median", level=1 - comparison.pvalue)
     assert abs(ends.effect_size_ci_lower) < 3  # of 100: tails of a binomial are not normal
 
 
@@ -246,8 +246,8 @@ def test_the_difference_of_two_quantiles_combines_their_intervals() -> None:
 def test_the_jackknife_of_a_quantile_is_refused_where_it_is_asked_for(metric: Any) -> None:
     users = UserGroups(metric)
     users.update(np.arange(600), values=np.arange(600.0))
-    found = users.compute()
-    refused = found.interval("p90", method="jackknife")
+    result = users.compute()
+    refused = result.interval("p90", method="jackknife")
     assert not refused.defined and refused.reason == "the jackknife of a quantile is inconsistent"
-    assert found.interval("p90").defined
-    assert found.interval("share_below(90)", method="jackknife").defined
+    assert result.interval("p90").defined
+    assert result.interval("share_below(90)", method="jackknife").defined

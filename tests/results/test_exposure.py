@@ -20,30 +20,41 @@ def result(examination: object = (1, 0.5)) -> Exposures:
 
 
 def test_exposure_is_the_sum_of_the_examination_of_ranks_and_gini_its_inequality() -> None:
-    found = result()
-    assert found.exposure().tolist() == [2.0, 1.5, 0.5, 0.0]
-    assert found.gini == 0.4375  # (-3*0 - 0.5 + 1.5 + 3*2) / (4*4)
-    assert (found.share([0]), found.share([2, 3, 3]), found.share([])) == (0.5, 0.125, 0.0)
-    assert (found.shown, found.items_shown, found.lists_under_k, found.rows) == (5, 3, 1, 4)
+    exposures = result()
+    assert exposures.exposure().tolist() == [2.0, 1.5, 0.5, 0.0]
+    assert exposures.gini == 0.4375  # (-3*0 - 0.5 + 1.5 + 3*2) / (4*4)
+    assert (exposures.share([0]), exposures.share([2, 3, 3]), exposures.share([])) == (
+        0.5,
+        0.125,
+        0.0,
+    )
+    assert (exposures.shown, exposures.items_shown, exposures.lists_under_k, exposures.rows) == (
+        5,
+        3,
+        1,
+        4,
+    )
 
 
 def test_the_state_has_the_ranks_so_that_each_view_may_take_another_examination() -> None:
-    found = result()
+    exposures = result()
     for examination in ("log", "reciprocal", "uniform", (1, 0.3), (Fraction(1), Fraction(1, 7), 1)):
-        other = result(examination)
-        assert found.gini_of(examination) == other.gini
-        assert found.exposure(examination).tolist() == other.exposure().tolist()
-        assert found.share([1], examination) == other.share([1])
+        expected = result(examination)
+        assert exposures.gini_of(examination) == expected.gini
+        assert exposures.exposure(examination).tolist() == expected.exposure().tolist()
+        assert exposures.share([1], examination) == expected.share([1])
     second = 1 / log2(3)
-    assert found.exposure("log").tolist() == pytest.approx([2, 1 + second, second, 0], rel=1e-15)
+    assert exposures.exposure("log").tolist() == pytest.approx(
+        [2, 1 + second, second, 0], rel=1e-15
+    )
     assert result((1, 0.1)).exposure()[1] == 1.1  # decimals as written
 
 
 def test_a_catalog_that_is_shown_evenly_has_gini_0_and_one_item_has_all_but_1_over_n() -> None:
-    even, one = ItemExposure(3, 1), ItemExposure(10, 2)
+    even, uneven = ItemExposure(3, 1), ItemExposure(10, 2)
     even.update([[0], [1], [2]])
-    one.update([[7], [7]])
-    assert (even.compute().gini, one.compute().gini) == (0.0, 0.9)
+    uneven.update([[7], [7]])
+    assert (even.compute().gini, uneven.compute().gini) == (0.0, 0.9)
     assert isnan(ItemExposure(3, 1).compute().gini) and isnan(
         ItemExposure(3, 1).compute().share([0])
     )
@@ -54,8 +65,8 @@ def test_gini_has_an_interval_over_users() -> None:
     metric = UserGroups(ItemExposure(20, 3))
     lists = [rng.choice(20, 3, replace=False).tolist() for _ in range(400)]
     metric.update(groups=list(range(400)), lists=lists)
-    found = metric.confidence_interval()
-    assert found.defined and found.lower < found.estimate < found.upper
+    interval = metric.confidence_interval()
+    assert interval.defined and interval.lower < interval.estimate < interval.upper
     assert not ItemExposure(3, 1).compute().interval().defined
 
 
@@ -80,11 +91,11 @@ def test_items_that_are_no_numbers_are_refused(items: object) -> None:
 
 
 def test_the_share_of_one_item_is_a_view() -> None:
-    found = result()
-    assert found.share(1) == found.share([1]) == found.share(np.int64(1)) == 0.375  # type: ignore[arg-type]
-    assert found.interval("share(1)").estimate == 0.375
+    exposures = result()
+    assert exposures.share(1) == exposures.share([1]) == exposures.share(np.int64(1)) == 0.375  # type: ignore[arg-type]
+    assert exposures.interval("share(1)").estimate == 0.375
     with pytest.raises(InputError, match="item numbers from 0 to 3, got 4"):
-        found.share(4)
+        exposures.share(4)
 
 
 def test_a_probability_that_no_state_can_hold_is_refused() -> None:

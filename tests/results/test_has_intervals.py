@@ -62,7 +62,11 @@ def test_without_a_formula_is_something_else_than_without_rows() -> None:
     y, p = [0, 1, 1, 0], [0.1, 0.9, 0.4, 0.6]
     for metric, columns, views in (
         (SlidingAUC(rows=3), {"labels": y, "scores": p}, "auc"),
-        (MulticlassAUC(2), {"labels": y, "scores": [[1 - one, one] for one in p]}, "macro_auc map"),
+        (
+            MulticlassAUC(2),
+            {"labels": y, "scores": [[1 - probability, probability] for probability in p]},
+            "macro_auc map",
+        ),
         (Regression(), {"labels": y, "scores": p}, "mse rmse r2"),
         (Units(), {"units": [1, 2]}, "units"),
         (Calibration(), {"labels": y, "scores": p}, "normalized_entropy ece mce"),
@@ -70,8 +74,8 @@ def test_without_a_formula_is_something_else_than_without_rows() -> None:
     ):
         metric.update(**columns)
         for view in views.split():
-            found = metric.compute().interval(view)
-            assert found.reason and not (found.formula or found.defined), view
+            interval = metric.compute().interval(view)
+            assert interval.reason and not (interval.formula or interval.defined), view
     nothing = Ratio().compute().interval()
     assert (nothing.formula, nothing.defined, nothing.reason) == (True, False, "no rows")
 
@@ -84,10 +88,10 @@ def test_it_prints_what_it_is() -> None:
 
 
 def test_certain_bounds_widen_it_where_they_are_more_than_a_quarter_of_the_error() -> None:
-    found = Interval(0.5, 0.25, 0.75, se=0.125)
-    same = widened(found, Bounded(0.5, 0.46875, 0.53125))
+    interval = Interval(0.5, 0.25, 0.75, se=0.125)
+    same = widened(interval, Bounded(0.5, 0.46875, 0.53125))
     assert (same.lower, same.upper, same.resolution, same.reason) == (0.25, 0.75, 0.03125, "")
-    wide = widened(found, Bounded(0.5, 0.5, 0.5625))
+    wide = widened(interval, Bounded(0.5, 0.5, 0.5625))
     assert (wide.lower, wide.upper, wide.resolution) == (0.25, 0.8125, 0.0625)
     assert "widened" in wide.reason
 
@@ -118,7 +122,7 @@ def test_an_interval_has_no_values_that_its_view_cannot_have() -> None:
 
 
 def test_what_is_exact_or_undefined_is_not_widened() -> None:
-    found = Interval(0.5, 0.25, 0.75, se=0.125)
-    assert widened(found, Bounded(0.5, 0.5, 0.5)) is found
+    interval = Interval(0.5, 0.25, 0.75, se=0.125)
+    assert widened(interval, Bounded(0.5, 0.5, 0.5)) is interval
     nothing = Interval.undefined("no rows", level=0.95, method="t")
     assert widened(nothing, Bounded(math.nan, 0.0, 1.0)) is nothing

@@ -20,26 +20,26 @@ def of(values: object, metric: ExactQuantiles | Quantiles | None = None) -> Dist
 
 
 def test_the_band_holds_the_quantiles_of_shares_within_its_reach() -> None:
-    found = of(range(1, 1001))
-    reach = found.band()
+    result = of(range(1, 1001))
+    reach = result.band()
     assert reach == pytest.approx(0.08580607197406145, rel=1e-9)
-    assert found.band(0.99) > reach > found.band(0.9)
-    median = found.interval("median", method="band")
+    assert result.band(0.99) > reach > result.band(0.9)
+    median = result.interval("median", method="band")
     assert (median.lower, median.upper, median.method) == (415.0, 586.0, "band")
-    p90 = found.interval("p90", method="band")
+    p90 = result.interval("p90", method="band")
     assert (p90.lower, p90.upper) == (815.0, 986.0)
-    p99 = found.interval("p99", method="band")
+    p99 = result.interval("p99", method="band")
     assert (p99.lower, p99.upper) == (905.0, math.inf)
-    share = found.interval("share_up_to(100)", method="band")
+    share = result.interval("share_up_to(100)", method="band")
     assert (share.lower, share.upper) == pytest.approx((0.1 - reach, 0.1 + reach), rel=1e-12)
-    assert found.interval("share_below(5)", method="band").lower == 0.0
+    assert result.interval("share_below(5)", method="band").lower == 0.0
     # A range of quantiles is between the nearest and the farthest ends of both.
-    iqr = found.interval("iqr", method="band")
-    ends = [found.interval(f"quantile({p})", method="band") for p in (0.25, 0.75)]
+    iqr = result.interval("iqr", method="band")
+    ends = [result.interval(f"quantile({p})", method="band") for p in (0.25, 0.75)]
     assert iqr.lower == ends[1].lower - ends[0].upper > 0
     assert iqr.upper == ends[1].upper - ends[0].lower
-    assert found.interval("inter_quantile_range(0.25, 0.75)", method="band").upper == iqr.upper
-    one_look = found.interval("iqr")
+    assert result.interval("inter_quantile_range(0.25, 0.75)", method="band").upper == iqr.upper
+    one_look = result.interval("iqr")
     assert iqr.lower < one_look.lower < one_look.upper < iqr.upper
 
 
@@ -47,8 +47,8 @@ def test_the_band_of_a_grid_holds_that_of_the_rows() -> None:
     values = np.random.default_rng(3).lognormal(0, 1, 3_000)
     exact, coarse = of(values), of(values, Quantiles(resolution=3))
     for view in ("median", "p90", "iqr", "share_up_to(1.05)"):
-        one, wide = (r.interval(view, method="band") for r in (exact, coarse))
-        assert wide.lower < one.lower < one.upper < wide.upper, view
+        exact_interval, wide = (r.interval(view, method="band") for r in (exact, coarse))
+        assert wide.lower < exact_interval.lower < exact_interval.upper < wide.upper, view
     assert isinstance(coarse.median, Bounded)
 
 
@@ -74,8 +74,8 @@ def test_there_is_no_band_without_rows_of_equal_weight() -> None:
     users = UserGroups(ExactQuantiles())
     users.update(range(100), values=range(100))
     assert band_of(users.compute(), "median") is None  # rows of one user are not independent
-    found = band_of(of(range(1_000)), "quantile(0.5)")
-    assert found is not None and found.lower == 414.0
+    band = band_of(of(range(1_000)), "quantile(0.5)")
+    assert band is not None and band.lower == 414.0
 
 
 def test_at_most_one_stream_in_twenty_ever_leaves_the_band_or_its_sequence() -> None:
@@ -87,10 +87,10 @@ def test_at_most_one_stream_in_twenty_ever_leaves_the_band_or_its_sequence() -> 
         metric, out, miss = ExactQuantiles(), False, False
         for rows in (1, 3, 6, 20, 50, 100, 200, 400, 800):
             metric.update(rng.exponential(1, rows))
-            found = metric.compute()
-            bands = [found.interval(f"quantile({p})", method="band") for p in shares]
+            result = metric.compute()
+            bands = [result.interval(f"quantile({p})", method="band") for p in shares]
             out |= any(not b.lower <= x <= b.upper for b, x in zip(bands, true, strict=True))
-            one = sequence.of(metric, "median")
-            miss |= not one.lower <= true[1] <= one.upper
+            interval = sequence.of(metric, "median")
+            miss |= not interval.lower <= true[1] <= interval.upper
         left, missed = left + out, missed + miss
     assert left <= 10 and missed <= 10 + 3 * math.sqrt(200 * 0.05 * 0.95)

@@ -35,8 +35,8 @@ def formulas(r: Rates) -> Iterator[tuple[str, int | Fraction, int | Fraction]]:
     yield "fnr", r.fn, r.fn + r.tp
     yield "npv", r.tn, r.tn + r.fn
     yield "jaccard", r.tp, r.tp + r.fp + r.fn
-    both = (r.tp + r.fn) * (r.tn + r.fp)
-    if both:
+    pairs = (r.tp + r.fn) * (r.tn + r.fp)
+    if pairs:
         mean = (Fraction(r.tp, r.tp + r.fn) + Fraction(r.tn, r.tn + r.fp)) / 2
         yield "balanced_accuracy", mean, 1
     else:
@@ -52,33 +52,33 @@ def test_every_rate_is_its_formula_rounded_once() -> None:
     for tp, fp, fn, tn, scale in product(*[range(3)] * 4, (1, 3**40)):
         rates = Rates(tp=tp * scale, fp=fp * scale, fn=fn * scale, tn=tn * scale)
         for name, top, bottom in formulas(rates):
-            found = getattr(rates, name)
+            value = getattr(rates, name)
             if bottom:
-                assert found == float(Fraction(top) / bottom), (name, rates)
+                assert value == float(Fraction(top) / bottom), (name, rates)
             else:
-                assert math.isnan(found), (name, rates)
+                assert math.isnan(value), (name, rates)
 
 
 def test_mcc_is_the_correlation_rounded_once() -> None:
     wide = Context(prec=80)
     for tp, fp, fn, tn in product(range(4), repeat=4):
         square = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
-        found = Rates(tp=tp, fp=fp, fn=fn, tn=tn).mcc
+        value = Rates(tp=tp, fp=fp, fn=fn, tn=tn).mcc
         if square:
             top = Decimal(tp * tn - fp * fn)
-            assert found == float(wide.divide(top, wide.sqrt(Decimal(square))))
+            assert value == float(wide.divide(top, wide.sqrt(Decimal(square))))
         else:
-            assert math.isnan(found)
+            assert math.isnan(value)
 
 
 def test_g_mean_is_the_root_of_recall_times_specificity_rounded_once() -> None:
     wide = Context(prec=80)
     for tp, fp, fn, tn in product(range(4), repeat=4):
-        found, rows = Rates(tp=tp, fp=fp, fn=fn, tn=tn).g_mean, (tp + fn) * (tn + fp)
+        value, rows = Rates(tp=tp, fp=fp, fn=fn, tn=tn).g_mean, (tp + fn) * (tn + fp)
         if rows:
-            assert found == float(wide.sqrt(wide.divide(Decimal(tp * tn), Decimal(rows))))
+            assert value == float(wide.sqrt(wide.divide(Decimal(tp * tn), Decimal(rows))))
         else:
-            assert math.isnan(found)
+            assert math.isnan(value)
     without = Rates(tp=0, fp=1, fn=2, tn=3).interval("g_mean")
     assert not without.defined and "without a right prediction" in without.reason
 
@@ -114,7 +114,7 @@ def test_both_layouts_of_the_table() -> None:
 
 
 def test_f_is_zero_where_nothing_was_found_and_what_is_said_where_nothing_was_there() -> None:
-    nothing, found = Rates(tp=0, fp=0, fn=2, tn=5), Rates(tp=1, fp=1, fn=0, tn=1)
+    nothing, rates = Rates(tp=0, fp=0, fn=2, tn=5), Rates(tp=1, fp=1, fn=0, tn=1)
     absent = Rates(tp=0, fp=0, fn=0, tn=5)
     assert all(map(math.isnan, (absent.f1, absent.f_beta(2), absent.f_alpha(0.3))))
     assert nothing.f_beta(2) == 0.0
@@ -124,7 +124,7 @@ def test_f_is_zero_where_nothing_was_found_and_what_is_said_where_nothing_was_th
         assert nothing.f_alpha(0, zero_division=worth) == nothing.recall == 0.0
         assert nothing.f_beta(1, zero_division=worth) == nothing.f1 == 0.0
         assert absent.f_beta(1, zero_division=worth) == worth
-        assert found.f_alpha(1, zero_division=worth) == found.precision == 0.5
+        assert rates.f_alpha(1, zero_division=worth) == rates.precision == 0.5
 
 
 def test_its_text_has_a_unit_of_weight_only_where_rows_have_weights() -> None:
@@ -149,10 +149,10 @@ WORKED = Rates(tp=40, fp=10, fn=30, tn=920)
     ],
 )
 def test_an_f_has_its_worked_interval(view: str, lower: float, upper: float, se: float) -> None:
-    found = WORKED.interval(view)
-    assert (found.lower, found.upper) == (approx(lower, abs=5e-10), approx(upper, abs=5e-10))
-    assert found.se == approx(se, abs=5e-11) and found.n == 80
-    assert found.method == ("mapped" if lower == 0.564223177606 else "logit")
+    interval = WORKED.interval(view)
+    assert (interval.lower, interval.upper) == (approx(lower, abs=5e-10), approx(upper, abs=5e-10))
+    assert interval.se == approx(se, abs=5e-11) and interval.n == 80
+    assert interval.method == ("mapped" if lower == 0.564223177606 else "logit")
 
 
 def test_a_share_has_wilsons_interval_of_its_own_rows() -> None:
@@ -161,24 +161,33 @@ def test_a_share_has_wilsons_interval_of_its_own_rows() -> None:
         *(("recall", 40, 70), ("specificity", 920, 930), ("fpr", 10, 930), ("fnr", 30, 70)),
         *(("npv", 920, 950), ("jaccard", 40, 80), ("f_alpha(1)", 40, 50), ("f_alpha(0)", 40, 70)),
     ):
-        found = WORKED.interval(view, level=0.9)
-        assert (found.lower, found.upper) == wilson_bounds(hits, n, critical(0.9)), view
-        assert (found.method, found.n, found.level, found.n_eff) == ("wilson", n, 0.9, n), view
+        interval = WORKED.interval(view, level=0.9)
+        assert (interval.lower, interval.upper) == wilson_bounds(hits, n, critical(0.9)), view
+        assert (interval.method, interval.n, interval.level, interval.n_eff) == (
+            "wilson",
+            n,
+            0.9,
+            n,
+        ), view
 
 
 def test_a_coefficient_is_that_of_two_classes_with_its_multinomial_variance() -> None:
     classes = ClassRates(2, np.arange(4), np.array([920, 10, 30, 40]))
     for name in ("balanced_accuracy", "g_mean", "mcc", "kappa"):
-        found, expected = WORKED.interval(name), classes.interval(name)
-        assert found.se == approx(expected.se, rel=1e-12) and found.method == "delta", name
-        assert (found.lower, found.upper) == approx((expected.lower, expected.upper), rel=1e-12)
-        assert (found.estimate, found.n) == (expected.estimate, 1000)
+        interval, expected = WORKED.interval(name), classes.interval(name)
+        assert interval.se == approx(expected.se, rel=1e-12) and interval.method == "delta", name
+        assert (interval.lower, interval.upper) == approx(
+            (expected.lower, expected.upper), rel=1e-12
+        )
+        assert (interval.estimate, interval.n) == (expected.estimate, 1000)
 
 
 def test_without_rows_everything_is_possible() -> None:
     for view in (None, "accuracy", "f1", "f_beta(2)", "balanced_accuracy", "mcc"):
-        found = Rates(0, 0, 0, 0).interval(view)
-        assert not found.defined and found.reason == "no rows" and math.isnan(found.estimate), view
+        interval = Rates(0, 0, 0, 0).interval(view)
+        assert (
+            not interval.defined and interval.reason == "no rows" and math.isnan(interval.estimate)
+        ), view
 
 
 def test_where_the_variance_is_zero_nothing_is_said() -> None:
@@ -192,12 +201,14 @@ def test_where_the_variance_is_zero_nothing_is_said() -> None:
 
 
 def test_weighted_rows_have_none_and_it_says_why() -> None:
-    found = Rates(4, 1, 1, 4, _surplus=5).interval("accuracy")
-    assert not found.defined and found.reason.startswith("rows are weighted") and found.n == 5
+    interval = Rates(4, 1, 1, 4, _surplus=5).interval("accuracy")
+    assert (
+        not interval.defined and interval.reason.startswith("rows are weighted") and interval.n == 5
+    )
 
 
 def test_what_there_is_not_is_refused() -> None:
-    for view, level, method, said in (
+    for view, level, method, message in (
         ("auc", 0.95, "auto", "a view of Rates: accuracy"),
         *((view, 0.95, "auto", "a view of Rates") for view in ("tp", "_units", "table(sklearn)")),
         ("f_beta(1,2,3)", 0.95, "auto", "a view of Rates"),
@@ -207,15 +218,17 @@ def test_what_there_is_not_is_refused() -> None:
         ("mcc", 0.95, "wilson", "'auto' or 'delta'"),
         ("f1", 0.95, "wilson", "'auto' or 'mapped' or 'logit' or 'delta'"),
     ):
-        with pytest.raises(InputError, match=re.escape(said)):
+        with pytest.raises(InputError, match=re.escape(message)):
             WORKED.interval(view, level=level, method=method)
 
 
 def test_a_share_by_delta_is_symmetric() -> None:
-    found = WORKED.interval("precision", method="delta")
-    assert found.se == approx(math.sqrt(0.8 * 0.2 / 50), rel=1e-12) and found.method == "delta"
-    assert (found.lower + found.upper) / 2 == approx(0.8, rel=1e-12)
-    assert found.upper - 0.8 == approx(1.959963984540054 * found.se, rel=1e-12)
+    interval = WORKED.interval("precision", method="delta")
+    assert (
+        interval.se == approx(math.sqrt(0.8 * 0.2 / 50), rel=1e-12) and interval.method == "delta"
+    )
+    assert (interval.lower + interval.upper) / 2 == approx(0.8, rel=1e-12)
+    assert interval.upper - 0.8 == approx(1.959963984540054 * interval.se, rel=1e-12)
 
 
 # Rates at a threshold inside a bucket, against every way in which its rows may lie.
@@ -257,33 +270,33 @@ CALLS: list[tuple[str, Callable[[Any], Any]]] = [
 
 def test_every_rate_is_between_its_ends_wherever_the_rows_lie() -> None:
     for (between, every), (name, call) in product(boxes(), CALLS):
-        found, where = call(between), (name, between)
-        assert isinstance(found, Bounded)
+        bounds, where = call(between), (name, between)
+        assert isinstance(bounds, Bounded)
         values = [v for v in map(call, every) if not math.isnan(v)]
         if not values:
-            assert math.isnan(found.low) and math.isnan(found.high), where
+            assert math.isnan(bounds.low) and math.isnan(bounds.high), where
             continue
-        assert found.low <= min(values) and max(values) <= found.high, where
+        assert bounds.low <= min(values) and max(values) <= bounds.high, where
         if name != "mcc":  # whose end is 0 where nothing or everything is predicted positive
-            assert found.low >= math.nextafter(min(values), -math.inf), where
-            assert found.high <= math.nextafter(max(values), math.inf), where
-        assert math.isnan(found.value) or found.low <= found.value <= found.high, where
+            assert bounds.low >= math.nextafter(min(values), -math.inf), where
+            assert bounds.high <= math.nextafter(max(values), math.inf), where
+        assert math.isnan(bounds.value) or bounds.low <= bounds.value <= bounds.high, where
         if all(math.isnan(rates.f1) for rates in every) and name.endswith(", 1)"):
-            assert found == Bounded(1, 1, 1), where
+            assert bounds == Bounded(1, 1, 1), where
 
 
 def test_the_value_is_that_of_a_bucket_below_the_threshold() -> None:
     worst, best = Rates(tp=1, fp=2, fn=2, tn=0), Rates(tp=3, fp=0, fn=0, tn=2)
-    found = BoundedRates(worst, best, Rates(tp=1, fp=0, fn=2, tn=2))
-    assert (found.tp, found.fp) == (Bounded(1, 1, 3), Bounded(0, 0, 2))
-    assert (found.rows, found.positives) == (5, 3)
-    assert found.precision.value == 1.0
-    assert found.table().tolist() == [[2, 0], [2, 1]] and found.weight_unit == 1
-    assert found.table("positive_first").tolist() == [[1, 2], [0, 2]]
-    assert found.recall == Bounded(1 / 3, math.nextafter(1 / 3, 0), 1.0)
+    rates = BoundedRates(worst, best, Rates(tp=1, fp=0, fn=2, tn=2))
+    assert (rates.tp, rates.fp) == (Bounded(1, 1, 3), Bounded(0, 0, 2))
+    assert (rates.rows, rates.positives) == (5, 3)
+    assert rates.precision.value == 1.0
+    assert rates.table().tolist() == [[2, 0], [2, 1]] and rates.weight_unit == 1
+    assert rates.table("positive_first").tolist() == [[1, 2], [0, 2]]
+    assert rates.recall == Bounded(1 / 3, math.nextafter(1 / 3, 0), 1.0)
 
 
 def test_ends_are_rounded_outwards() -> None:
     worst, best = Rates(tp=1, fp=1, fn=2, tn=5), Rates(tp=2, fp=0, fn=1, tn=6)
-    found = BoundedRates(worst, best, worst).recall
-    assert Fraction(found.low) < Fraction(1, 3) and Fraction(2, 3) < Fraction(found.high)
+    recall = BoundedRates(worst, best, worst).recall
+    assert Fraction(recall.low) < Fraction(1, 3) and Fraction(2, 3) < Fraction(recall.high)

@@ -49,23 +49,25 @@ class Signed(Mean, schema="test-signed/1"):
 
 def brute(values: Sequence[Fraction], weights: Sequence[Fraction] | None = None) -> float:
     """(Σ d²)³ / (Σ d³)², d = v - (Σ v / Σ w) w."""
-    of = weights or [Fraction(1)] * len(values)
-    mean = sum(values) / sum(of)
-    apart = [v - mean * w for v, w in zip(values, of, strict=True)]
+    row_weights = weights or [Fraction(1)] * len(values)
+    mean = sum(values) / sum(row_weights)
+    apart = [v - mean * w for v, w in zip(values, row_weights, strict=True)]
     third = sum(d**3 for d in apart)
     return float(sum(d * d for d in apart) ** 3 / third**2) if third else math.inf
 
 
 def fractions(values: Any) -> list[Fraction]:
-    return [Fraction(one) for one in np.asarray(values).tolist()]
+    return [Fraction(value) for value in np.asarray(values).tolist()]
 
 
-def counted(empty: Accumulator, *columns: Any, **named: Any) -> Accumulator:
+def counted(empty: Accumulator, *columns: Any, **named_columns: Any) -> Accumulator:
     """The rows in three pieces, of which one is read from bytes, merged out of order."""
     pieces = []
-    for some in (slice(20, 40), slice(0, 5), slice(5, 20)):
+    for rows in (slice(20, 40), slice(0, 5), slice(5, 20)):
         state = empty.empty()
-        state.update(*(one[some] for one in columns), **{k: v[some] for k, v in named.items()})
+        state.update(
+            *(column[rows] for column in columns), **{k: v[rows] for k, v in named_columns.items()}
+        )
         pieces.append(type(empty).from_bytes(state.to_bytes()))
     total = empty.empty()
     total.merge(pieces)
@@ -74,14 +76,14 @@ def counted(empty: Accumulator, *columns: Any, **named: Any) -> Accumulator:
 
 def one_by_one(empty: Accumulator, view: str, *columns: Any) -> list[Fraction]:
     """The values of rows that are counted alone."""
-    found = []
+    values = []
     for i in range(40):
         state = empty.empty()
-        state.update(*(one[i : i + 1] for one in columns))
+        state.update(*(column[i : i + 1] for column in columns))
         value = float(views_of(state.compute())[view])  # type: ignore[arg-type]
         if not math.isnan(value):
-            found.append(Fraction(value))
-    return found
+            values.append(Fraction(value))
+    return values
 
 
 LOSSES = [Fraction(-math.log(p if y else 1 - p)) for y, p in zip(LABELS, SCORES, strict=True)]
@@ -123,8 +125,8 @@ def of_lists(empty: Accumulator, view: str, *columns: Any) -> Skewed:
 
 def test_that_of_a_ratio_over_all_lists_is_of_what_each_adds_to_it() -> None:
     state = counted(RANKING, GRADES, RANKED)
-    hits, known = GRADES[:, :2].sum(axis=1), GRADES.sum(axis=1)
-    expected = brute(fractions(hits[known > 0]), fractions(known[known > 0]))
+    hits, totals = GRADES[:, :2].sum(axis=1), GRADES.sum(axis=1)
+    expected = brute(fractions(hits[totals > 0]), fractions(totals[totals > 0]))
     assert estimand_of(state.compute(), "PooledHR@2").skewness_number == pytest.approx(
         expected, rel=1e-9
     )
@@ -134,10 +136,10 @@ def test_lists_by_rows_and_sealed_ones_have_that_of_lists() -> None:
     users = GroupedScores([MRR, NDCG @ 3])
     users.update(GRADES.ravel(), RANKED.ravel(), groups=np.repeat(np.arange(40), 6))
     sealed = seal(users, Sealing("user", 1, "hash", "today"))
-    again = type(sealed).from_file_bytes(sealed.to_file_bytes())
+    duplicate = type(sealed).from_file_bytes(sealed.to_file_bytes())
     for view in ("MRR", "NDCG@3"):
         expected = estimand_of(counted(RANKING, GRADES, RANKED).compute(), view).skewness_number
-        for state in (users, sealed, again):
+        for state in (users, sealed, duplicate):
             assert estimand_of(state.compute(), view).skewness_number == expected
 
 
@@ -158,15 +160,15 @@ def test_each_key_has_its_own() -> None:
 def test_rows_of_weight_1_have_one_and_others_have_none(
     make: Callable[[], Accumulator], view: str
 ) -> None:
-    plain, same, other = make(), make(), make()
+    plain, same, heavy = make(), make(), make()
     plain.update(LABELS, SCORES)
     same.update(LABELS, SCORES, weights=np.ones(40))
-    other.update(LABELS, SCORES, weights=np.arange(40) % 2 + 1)
+    heavy.update(LABELS, SCORES, weights=np.arange(40) % 2 + 1)
     assert (
         estimand_of(same.compute(), view).skewness_number
         == estimand_of(plain.compute(), view).skewness_number
     )
-    assert math.isnan(estimand_of(other.compute(), view).skewness_number)
+    assert math.isnan(estimand_of(heavy.compute(), view).skewness_number)
 
 
 def test_it_is_unknown_where_cubes_are_beyond_the_floats() -> None:

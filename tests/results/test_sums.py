@@ -57,17 +57,17 @@ def test_what_has_no_ratio_is_nan() -> None:
         assert math.isnan(Quotient(float(top), 0.0, exact, rows=1).ratio)
     for pair in ((math.inf, math.inf), (math.inf, 0.0), (math.nan, 1.0), (1.0, math.nan)):
         assert math.isnan(Quotient(*pair, None, rows=1).ratio), pair
-    found = Quotient(0.0, 0.0, (Fraction(0), Fraction(0)), rows=0).interval()
-    assert not found.defined and found.reason == "no rows"
+    interval = Quotient(0.0, 0.0, (Fraction(0), Fraction(0)), rows=0).interval()
+    assert not interval.defined and interval.reason == "no rows"
 
 
 def test_averages_are_a_mapping_of_measures_and_their_texts_to_means() -> None:
-    found = Averages({"NDCG@10": 0.25, "MRR": math.nan}, lists_kept=2, lists_empty=1, rows=3)
-    assert found[NDCG @ 10] == found["NDCG@10"] == found[" NDCG @ 10"] == 0.25
-    assert list(found) == ["NDCG@10", "MRR"] and len(found) == 2
-    assert NDCG @ 10 in found and MRR in found and NDCG not in found
+    averages = Averages({"NDCG@10": 0.25, "MRR": math.nan}, lists_kept=2, lists_empty=1, rows=3)
+    assert averages[NDCG @ 10] == averages["NDCG@10"] == averages[" NDCG @ 10"] == 0.25
+    assert list(averages) == ["NDCG@10", "MRR"] and len(averages) == 2
+    assert NDCG @ 10 in averages and MRR in averages and NDCG not in averages
     with pytest.raises(KeyError, match=r"one of NDCG@10, MRR, got 'MRR@5'; did you mean 'MRR'\?"):
-        found[MRR @ 5]
+        averages[MRR @ 5]
 
 
 THIRD = Fraction(1, 3)
@@ -80,31 +80,31 @@ def figures(
 
 
 def test_the_greatest_gap_is_of_the_bin_and_the_mean_gap_is_of_the_rows() -> None:
-    found = figures((3, 0, THIRD), (0, 0, Fraction(0)), (0, 1, THIRD))
-    assert found.mce == 2 / 3
-    assert found.ece == 1 / 4
+    result = figures((3, 0, THIRD), (0, 0, Fraction(0)), (0, 1, THIRD))
+    assert result.mce == 2 / 3
+    assert result.ece == 1 / 4
 
 
 def test_an_infinite_loss_is_infinite_in_both_views() -> None:
-    found = figures((1, 1, THIRD), losses=None)
-    assert found.log_loss == found.normalized_entropy == math.inf
+    result = figures((1, 1, THIRD), losses=None)
+    assert result.log_loss == result.normalized_entropy == math.inf
     assert math.isnan(figures((2, 0, THIRD), losses=None).normalized_entropy)
 
 
 def test_normalized_entropy_keeps_its_digits_where_positives_are_rare() -> None:
     n = 10**15
-    found = figures((n - 1, 1, THIRD), losses=Fraction(36))
+    result = figures((n - 1, 1, THIRD), losses=Fraction(36))
     # n times the entropy is 1 + ln n, but for 1/2n
-    assert found.normalized_entropy == 36 / (1 + math.log(n))
+    assert result.normalized_entropy == 36 / (1 + math.log(n))
 
 
 def test_views_and_counts() -> None:
-    found = figures((1, 1, THIRD))
+    result = figures((1, 1, THIRD))
     names = "log_loss normalized_entropy brier ratio copc ece mce mean_score base_rate"
-    assert list(views_of(found)) == names.split()
-    assert counts_of(found) == {"rows": 2, "positives": 1}
-    assert headlines_of(found) == ("log_loss",)
-    table = found.reliability()
+    assert list(views_of(result)) == names.split()
+    assert counts_of(result) == {"rows": 2, "positives": 1}
+    assert headlines_of(result) == ("log_loss",)
+    table = result.reliability()
     assert table.units.dtype == np.int64 and len(table.low) == len(table.high) == 1
     errors = RegressionErrors(2, THIRD, THIRD, THIRD, THIRD)
     assert list(views_of(errors)) == ["mae", "mse", "rmse", "r2"]
@@ -143,35 +143,35 @@ def ranked(**settings: str) -> RankingMetrics:
 def test_a_mean_over_lists_has_students_interval(empty: str) -> None:
     per_list = []
     for grades in GRADES:
-        one = RankingMetrics(["NDCG@3"], empty="zero")
-        one.update(grades[None])
-        per_list.append(one.compute()["NDCG@3"])
+        metric = RankingMetrics(["NDCG@3"], empty="zero")
+        metric.update(grades[None])
+        per_list.append(metric.compute()["NDCG@3"])
     values = np.array(per_list)[GRADES.any(axis=1) | (empty == "zero")]
-    found = ranked(empty=empty).confidence_interval(cluster="none")
-    assert found.estimate == approx(values.mean(), rel=1e-12) and found.n == len(values)
-    assert found.se == approx(values.std(ddof=1) / math.sqrt(len(values)), rel=1e-12)
-    assert (found.df, found.method, found.reason) == (len(values) - 1, "t", "")
+    interval = ranked(empty=empty).confidence_interval(cluster="none")
+    assert interval.estimate == approx(values.mean(), rel=1e-12) and interval.n == len(values)
+    assert interval.se == approx(values.std(ddof=1) / math.sqrt(len(values)), rel=1e-12)
+    assert (interval.df, interval.method, interval.reason) == (len(values) - 1, "t", "")
     t = {53: 2.0057459953178696, 59: 2.0009953780882688}[len(values) - 1]  # scipy
-    assert found.upper - found.estimate == approx(t * found.se, rel=1e-12)
+    assert interval.upper - interval.estimate == approx(t * interval.se, rel=1e-12)
 
 
 def test_hits_are_shares_of_lists_unless_ties_make_them_fractions() -> None:
-    found = ranked().confidence_interval(view="HR@1")
+    interval = ranked().confidence_interval(view="HR@1")
     hits = int(GRADES[GRADES.any(axis=1), 0].sum())
-    assert (found.method, found.n, found.estimate) == ("wilson", 54, hits / 54)
+    assert (interval.method, interval.n, interval.estimate) == ("wilson", 54, hits / 54)
     tied = RankingMetrics(["HR@1"])
     tied.update([[1, 0], [1, 0], [1, 0]], [[0.5, 0.5], [0.5, 0.25], [0.25, 0.5]])
     assert tied.confidence_interval().method == "t"
 
 
 def test_a_pooled_measure_is_a_ratio_of_sums_over_lists() -> None:
-    kept = GRADES[GRADES.any(axis=1)]
-    hits, relevant = kept[:, :2].sum(axis=1), kept.sum(axis=1)
+    grades = GRADES[GRADES.any(axis=1)]
+    hits, relevant = grades[:, :2].sum(axis=1), grades.sum(axis=1)
     share = hits.sum() / relevant.sum()
     squares = ((hits - share * relevant) ** 2).sum() / relevant.sum() ** 2
     for empty in ("skip", "zero"):
-        found = ranked(empty=empty).confidence_interval(view="PooledHR@2")
-        assert found.se == approx(math.sqrt(54 / 53 * squares), rel=1e-12) and found.n == 54
+        interval = ranked(empty=empty).confidence_interval(view="PooledHR@2")
+        assert interval.se == approx(math.sqrt(54 / 53 * squares), rel=1e-12) and interval.n == 54
 
 
 def test_lists_item_by_item_have_the_interval_of_whole_lists() -> None:
@@ -186,24 +186,24 @@ def test_lists_item_by_item_have_the_interval_of_whole_lists() -> None:
 def test_rows_that_were_dropped_leave_their_reason() -> None:
     items = GroupedScores(["NDCG@3"], max_rows=2)
     items.update([1, 0, 1], [0.1, 0.2, 0.3], groups=[1, 1, 2])
-    found = items.confidence_interval()
-    assert not found.defined and found.reason == items.compute().reason
+    interval = items.confidence_interval()
+    assert not interval.defined and interval.reason == items.compute().reason
 
 
 def test_the_similarity_of_lists_is_a_mean_over_lists() -> None:
     metric = IntraListSimilarity([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     metric.update([[0, 1], [1, 2], [0, 1], [0]])
     values = np.array([0.0, math.sqrt(0.5), 0.0])
-    found = metric.confidence_interval()
-    assert found.se == approx(values.std(ddof=1) / math.sqrt(3), rel=1e-12) and found.n == 3
+    interval = metric.confidence_interval()
+    assert interval.se == approx(values.std(ddof=1) / math.sqrt(3), rel=1e-12) and interval.n == 3
 
 
 def test_clicks_are_a_share_and_revenue_is_not() -> None:
     clicks, revenue = Ratio(), Ratio()
     clicks.update([1, 0, 0, 1, 1, 0, 0, 0, 0, 0])
     revenue.update([1.0, 2.0], [1, 1])
-    found = clicks.confidence_interval(cluster="none")
-    assert (found.lower, found.upper) == (
+    interval = clicks.confidence_interval(cluster="none")
+    assert (interval.lower, interval.upper) == (
         approx(0.107791267406, abs=5e-13), approx(0.603221852539, abs=5e-13)
     )  # fmt: skip
     assert clicks.compute().is_share and not revenue.compute().is_share
@@ -226,8 +226,8 @@ def test_one_row_of_another_kind_is_enough() -> None:
         whole.update(numerators, denominators)
         for row in zip(numerators, denominators, strict=True):
             parts.update(*([value] for value in row))
-        found = whole.compute()
-        assert found.is_share == share and found.rows == len(numerators), numerators
+        result = whole.compute()
+        assert result.is_share == share and result.rows == len(numerators), numerators
         assert whole.confidence_interval().defined == share and parts == whole
 
 
@@ -248,17 +248,17 @@ def test_a_mean_loss_has_students_interval() -> None:
         ("brier", (P - Y) ** 2),
         ("mean_score", P),
     ):
-        found = calibrated().confidence_interval(view=view)
-        assert found.estimate == approx(values.mean(), rel=1e-12), view
-        assert found.se == approx(values.std(ddof=1) / math.sqrt(300), rel=1e-12), view
-        assert (found.df, found.n, found.method) == (299, 300, "t"), view
+        interval = calibrated().confidence_interval(view=view)
+        assert interval.estimate == approx(values.mean(), rel=1e-12), view
+        assert interval.se == approx(values.std(ddof=1) / math.sqrt(300), rel=1e-12), view
+        assert (interval.df, interval.n, interval.method) == (299, 300, "t"), view
 
 
 def test_a_ratio_of_sums_has_its_linearised_variance() -> None:
     for view, top, bottom in (("ratio", P, Y), ("copc", Y, P)):
         residuals = (top - top.sum() / bottom.sum() * bottom) / bottom.sum()
-        found = calibrated().confidence_interval(view=view)
-        assert found.se == approx(math.sqrt(300 / 299 * (residuals**2).sum()), rel=1e-12), view
+        interval = calibrated().confidence_interval(view=view)
+        assert interval.se == approx(math.sqrt(300 / 299 * (residuals**2).sum()), rel=1e-12), view
 
 
 def test_other_figures_of_calibration_say_why_not() -> None:
@@ -278,8 +278,8 @@ def test_other_figures_of_calibration_say_why_not() -> None:
 def test_the_mean_absolute_error_is_a_mean_over_rows() -> None:
     metric, off = Regression(), np.abs(Y - P)
     metric.update(Y, P)
-    found = metric.confidence_interval()
-    assert found.se == approx(off.std(ddof=1) / math.sqrt(300), rel=1e-12)
+    interval = metric.confidence_interval()
+    assert interval.se == approx(off.std(ddof=1) / math.sqrt(300), rel=1e-12)
     assert not metric.confidence_interval(view="mse").defined
 
 
@@ -287,9 +287,9 @@ def test_one_row_or_none_is_no_error() -> None:
     for metric, n in product((Calibration(), Regression()), (0, 1)):
         metric = metric.empty()
         metric.update(Y[:n], P[:n])
-        found = metric.confidence_interval()
-        assert not found.defined and found.n == n
-        assert found.reason == ("1 row: at least 2 needed" if n else "no rows")
+        interval = metric.confidence_interval()
+        assert not interval.defined and interval.n == n
+        assert interval.reason == ("1 row: at least 2 needed" if n else "no rows")
 
 
 HOSTILE = [0.0, 0.5, 1 / 3, 1.0, 2.0**-300, 1e-160, 5e-324]
@@ -307,8 +307,8 @@ def test_views_of_sums_that_are_no_fractions_yet_are_those_of_fractions(
     shares = (scores >= 0) & (scores <= 1)
     calibration.update(labels[shares], scores[shares], weights=weights[shares])
     for metric in (errors, calibration, errors.empty(), calibration.empty()):
-        late, other = metric.compute(), metric.compute()
-        given_fractions = replace(other)
+        late, second = metric.compute(), metric.compute()
+        given_fractions = replace(second)
         assert equal(views_of(late), views_of(given_fractions))
         for view in views_of(late):
             assert equal(late.interval(view), given_fractions.interval(view)), view

@@ -32,8 +32,8 @@ def of(metric: ExactUplift | Uplift, inputs: dict[str, Any]) -> UpliftCurve[Any]
     return metric.compute()
 
 
-def holds(found: object, value: float) -> bool:
-    return isinstance(found, Bounded) and found.low <= value <= found.high
+def holds(bounds: object, value: float) -> bool:
+    return isinstance(bounds, Bounded) and bounds.low <= value <= bounds.high
 
 
 AREAS: dict[str, tuple[str, str]] = {  # the view, and that of scikit-uplift's score
@@ -58,15 +58,17 @@ def test_worked_examples(examples: list[Noted]) -> None:
             view, relative = AREAS[name]
             assert getattr(exact, view) == float(Fraction(example["exact"])), example["id"]
             assert holds(getattr(coarse, view), getattr(exact, view)), example["id"]
-            others = example["other_conventions"].items()
-            (theirs,) = (x for library, x in others if library.startswith("scikit-uplift"))
-            assert getattr(exact, relative) == pytest.approx(theirs, rel=1e-14), example["id"]
+            conventions = example["other_conventions"].items()
+            (peer_value,) = (x for library, x in conventions if library.startswith("scikit-uplift"))
+            assert getattr(exact, relative) == pytest.approx(peer_value, rel=1e-14), example["id"]
             assert holds(getattr(coarse, relative), getattr(exact, relative)), example["id"]
         elif name == "qini_bounds":  # the scores are the edges of buckets
             edges = tuple(sorted(set(inputs["score"])))
-            found = of(Uplift(grid="edges", edges=edges), inputs).qini
-            assert found.low == pytest.approx(value["low"], rel=1e-15) and found.low <= value["low"]
-            assert found.high == pytest.approx(value["high"], rel=1e-15)
+            bounds = of(Uplift(grid="edges", edges=edges), inputs).qini
+            assert (
+                bounds.low == pytest.approx(value["low"], rel=1e-15) and bounds.low <= value["low"]
+            )
+            assert bounds.high == pytest.approx(value["high"], rel=1e-15)
         else:
             assert name == "uplift_by_part"
             assert list(exact.uplift_by_part(inputs["parts"])) == value, example["id"]
@@ -85,30 +87,30 @@ def heights(curve: UpliftCurve[float], height: Callable[..., Floats]) -> Floats:
         y = height(
             points.treated_successes, points.treated, points.control_successes, points.control
         )
-    known = np.append(0, np.flatnonzero(np.isfinite(y)))
+    indices = np.append(0, np.flatnonzero(np.isfinite(y)))
     y[0] = 0.0
-    found: Floats = np.interp(np.arange(len(y)), known, y[known])
-    return found
+    curve_heights: Floats = np.interp(np.arange(len(y)), indices, y[indices])
+    return curve_heights
 
 
 def test_the_scores_of_causalml_follow_from_the_points(examples: list[Noted]) -> None:
     counted = 0
     for example in examples:
-        for name, theirs in example.get("other_conventions", {}).items():
+        for name, peer_value in example.get("other_conventions", {}).items():
             curve = of(ExactUplift(), example["inputs"])
             if name.startswith("causalml 0.18.0 qini_score"):
                 y = heights(curve, lambda a, n, b, m: a - b * n / m)
-                ours = float(y.mean() - y[-1] / 2)
+                value = float(y.mean() - y[-1] / 2)
             elif name.startswith("causalml 0.18.0 auuc_score"):
                 lift = heights(curve, lambda a, n, b, m: a / n - b / m)
                 gain = lift * np.arange(len(lift))
                 if not gain[-1]:
-                    assert theirs == "inf" and curve.ate == 0
+                    assert peer_value == "inf" and curve.ate == 0
                     continue
-                ours = float(gain.mean() / abs(gain[-1]))
+                value = float(gain.mean() / abs(gain[-1]))
             else:
                 continue
-            assert ours == pytest.approx(theirs, rel=1e-12), example["id"]
+            assert value == pytest.approx(peer_value, rel=1e-12), example["id"]
             counted += 1
     assert counted == 3
 
@@ -130,23 +132,23 @@ def test_the_interval_of_the_effect_is_newcombes_and_the_others_are_over_users()
     users, plain = UserGroups(Uplift()), Uplift()
     users.update(**rows)
     plain.update(*(rows[name] for name in ("labels", "scores", "treated")))
-    result, alone = users.compute(), plain.compute()
-    ate, by_users = alone.interval("ate"), result.interval("ate")
-    assert ate.method == "newcombe" and ate.lower < alone.ate < ate.upper
-    assert alone.interval("ate", method="delta").width == pytest.approx(ate.width, rel=0.01)
+    result, plain_result = users.compute(), plain.compute()
+    ate, by_users = plain_result.interval("ate"), result.interval("ate")
+    assert ate.method == "newcombe" and ate.lower < plain_result.ate < ate.upper
+    assert plain_result.interval("ate", method="delta").width == pytest.approx(ate.width, rel=0.01)
     assert by_users.method == "jackknife, newcombe"
     assert by_users.se > 1.3 * ate.se  # users are correlated
-    assert alone.interval("treated_share").method == "wilson"
+    assert plain_result.interval("treated_share").method == "wilson"
     part, over_users = (
-        alone.interval("uplift_in_part(3, 5)"),
+        plain_result.interval("uplift_in_part(3, 5)"),
         result.interval("uplift_in_part(3, 5)"),
     )
     assert part.method == "newcombe" and part.lower < part.estimate < part.upper
     assert 700 < part.n < 900 and over_users.width > part.width
     for view in ("qini", "gain", "qini_radcliffe_relative"):
-        none, found = alone.interval(view), result.interval(view)
+        none, interval = plain_result.interval(view), result.interval(view)
         assert not none.defined and "UserGroups has one" in none.reason, view
-        assert found.defined and found.lower < found.estimate < found.upper, view
+        assert interval.defined and interval.lower < interval.estimate < interval.upper, view
 
 
 def test_the_interval_of_a_part_with_no_success_in_an_arm_holds_a_rate_that_may_be_higher() -> None:
@@ -160,11 +162,15 @@ def test_the_interval_of_a_part_with_no_success_in_an_arm_holds_a_rate_that_may_
     users.update(np.arange(n), **rows)
     plain.update(**rows)
     for view in ("uplift_in_part(1)", "ate"):
-        found, alone = users.compute().interval(view), plain.compute().interval(view)
+        interval, plain_interval = users.compute().interval(view), plain.compute().interval(view)
         symmetric = users.compute().interval(view, method="jackknife")
-        assert found.method == "jackknife, newcombe" and found.deff == pytest.approx(1, abs=0.5)
-        assert found.upper == pytest.approx(alone.upper, rel=0.2)
-        assert found.upper - found.estimate > 1.3 * (symmetric.upper - found.estimate), view
+        assert interval.method == "jackknife, newcombe" and interval.deff == pytest.approx(
+            1, abs=0.5
+        )
+        assert interval.upper == pytest.approx(plain_interval.upper, rel=0.2)
+        assert interval.upper - interval.estimate > 1.3 * (symmetric.upper - interval.estimate), (
+            view
+        )
 
 
 def test_an_area_of_few_successes_has_no_interval_and_says_why() -> None:
@@ -177,21 +183,21 @@ def test_an_area_of_few_successes_has_no_interval_and_says_why() -> None:
         states = UserGroups(ExactUplift()), UserGroups(ExactUplift())
         for state in states:
             state.update(np.arange(n), labels=labels != fail, **rows)
-        found = states[0].compute().interval("qini")
+        interval = states[0].compute().interval("qini")
         compared = compare(*states, view="qini", paired=True)
         if hits < 10:
-            said = "an arm has too few events, or rows without one: 9, needs 10"
-            assert (found.reason, compared.reason) == (said, said)
-            assert not found.defined and compared.effect_size_ci_upper == math.inf
+            reason = "an arm has too few events, or rows without one: 9, needs 10"
+            assert (interval.reason, compared.reason) == (reason, reason)
+            assert not interval.defined and compared.effect_size_ci_upper == math.inf
             assert states[0].compute().interval("ate").defined
             weighted = UserGroups(ExactUplift())  # whose shares have the jackknife's interval only
             weighted.update(np.arange(n), labels=labels != fail, **rows, weights=1 + treated % 2)
             assert weighted.compute().interval("ate", level=0.9).defined
             weighted = UserGroups(ExactUplift())
             weighted.update(np.arange(n), labels=labels != fail, **rows, weights=1 + ~treated)
-            assert weighted.compute().interval("ate").reason == said
+            assert weighted.compute().interval("ate").reason == reason
         else:
-            assert found.defined and found.reason == ""
+            assert interval.defined and interval.reason == ""
 
 
 def test_buckets_of_users_are_coarse_and_their_variance_is_that_of_exact_scores() -> None:
@@ -205,29 +211,29 @@ def test_buckets_of_users_are_coarse_and_their_variance_is_that_of_exact_scores(
         results.append(state.compute())
     assert [result.coarse for result in results] == [True, True, False]
     for view in ("qini", "uplift_in_part(1)"):
-        found = [result.interval(view).se for result in results]
-        assert found == pytest.approx([found[2]] * 3, rel=0.1), view
+        errors = [result.interval(view).se for result in results]
+        assert errors == pytest.approx([errors[2]] * 3, rel=0.1), view
 
 
 def test_two_models_of_the_same_users_or_of_others_are_compared_by_their_coefficients() -> None:
-    rows, others = randomised(20_000, 2000, 7), randomised(20_000, 2000, 9)
+    rows, second_rows = randomised(20_000, 2000, 7), randomised(20_000, 2000, 9)
     mixed = {**rows, "scores": np.random.default_rng(8).permutation(rows["scores"])}
     random, model, elsewhere = (UserGroups(ExactUplift()) for _ in range(3))
     random.update(**mixed)
     model.update(**rows)
-    elsewhere.update(**{**others, "groups": others["groups"] + 2000})
+    elsewhere.update(**{**second_rows, "groups": second_rows["groups"] + 2000})
     for better, paired in ((model, True), (elsewhere, False)):
-        found = compare(random, better, view="qini", paired=paired)
-        assert found.effect_size > 0.02 and found.pvalue < 0.01
-        assert found.treatment == better.compute().qini
+        comparison = compare(random, better, view="qini", paired=paired)
+        assert comparison.effect_size > 0.02 and comparison.pvalue < 0.01
+        assert comparison.treatment == better.compute().qini
 
 
 def test_a_declared_share_is_tested_and_an_implausible_one_is_an_alarm() -> None:
     rows = randomised(3000, 3000, 3)
-    given = {name: rows[name] for name in ("labels", "scores", "treated")}
+    columns = {name: rows[name] for name in ("labels", "scores", "treated")}
     fair, unfair, none = (ExactUplift(treated_share=share) for share in (0.5, "0.6", None))
     for metric in (fair, unfair, none):
-        metric.update(**given)
+        metric.update(**columns)
     right, wrong = fair.compute(), unfair.compute()
     assert right.treated_share_p is not None and right.treated_share_p > 0.05
     assert wrong.treated_share_p is not None and wrong.treated_share_p < 0.001
@@ -239,7 +245,7 @@ def test_a_declared_share_is_tested_and_an_implausible_one_is_an_alarm() -> None
     assert none.compute().treated_share_p is None
     assert "treated_share_p" not in views_of(none.compute())
     weighted = ExactUplift(treated_share=0.5)
-    weighted.update(**given, weights=np.full(3000, 2))
+    weighted.update(**columns, weights=np.full(3000, 2))
     assert math.isnan(weighted.compute().treated_share_p or 0)
 
 
@@ -271,17 +277,22 @@ def test_thresholds_begin_with_one_that_no_score_reaches() -> None:
 
 def test_an_experiment_of_two_models_has_always_valid_intervals_of_the_coefficient() -> None:
     """Each variant is a model, and its users are treated at random: the models are compared."""
-    rows, others = randomised(40_000, 4000, 11), randomised(40_000, 4000, 12)
+    rows, second_rows = randomised(40_000, 4000, 11), randomised(40_000, 4000, 12)
     mixed = {**rows, "scores": np.random.default_rng(8).permutation(rows["scores"])}
     control, treatment = UserGroups(Uplift()), UserGroups(Uplift())
     control.update(**mixed)
-    treatment.update(**{**others, "groups": others["groups"] + 4000})
+    treatment.update(**{**second_rows, "groups": second_rows["groups"] + 4000})
     watched = {"decision": ("targeting.qini",), "horizon": Horizon(mde=0.02)}
-    found = finding(of_states(control, treatment, "targeting", **watched))
-    one = found.contrast.comparison
-    assert one.effect_size == treatment.compute().estimate - control.compute().estimate
-    assert found.anytime_lower < one.effect_size_ci_lower < one.effect_size < found.anytime_upper
-    assert found.verdict == "better" and found.anytime_lower > 0
+    effect = finding(of_states(control, treatment, "targeting", **watched))
+    comparison = effect.contrast.comparison
+    assert comparison.effect_size == treatment.compute().estimate - control.compute().estimate
+    assert (
+        effect.anytime_lower
+        < comparison.effect_size_ci_lower
+        < comparison.effect_size
+        < effect.anytime_upper
+    )
+    assert effect.verdict == "better" and effect.anytime_lower > 0
 
 
 def test_figures_are_those_of_the_weights_whatever_their_unit() -> None:
@@ -289,18 +300,20 @@ def test_figures_are_those_of_the_weights_whatever_their_unit() -> None:
     rows = randomised(600, 200, 5)
     weights = np.random.default_rng(6).integers(0, 4, 600)
     for metric in (Uplift, ExactUplift):
-        found = []
+        results = []
         for unit in (1, "1/10", Fraction(1, 3)):
             users = UserGroups(metric(weight_unit=unit), 8)  # type: ignore[arg-type]
             users.update(**rows, weights=weights)
-            found.append(users.compute())
-        one, *others = found
-        for other in others:
-            for view, value in views_of(one.value).items():
-                assert float(views_of(other.value)[view]) == float(value), view
+            results.append(users.compute())
+        first, *rest = results
+        for result in rest:
+            for view, value in views_of(first.value).items():
+                assert float(views_of(result.value)[view]) == float(value), view
             for view in ("gain", "qini_radcliffe"):
-                mine, theirs = one.interval(view), other.interval(view)
-                assert (theirs.lower, theirs.se) == (mine.lower, mine.se), view
+                first_interval, interval = first.interval(view), result.interval(view)
+                assert (interval.lower, interval.se) == (first_interval.lower, first_interval.se), (
+                    view
+                )
 
 
 def test_an_area_that_grows_with_the_rows_is_compared_for_the_same_rows_only() -> None:
@@ -311,10 +324,10 @@ def test_an_area_that_grows_with_the_rows_is_compared_for_the_same_rows_only() -
     states[1].update(**{**many, "groups": many["groups"] + 2_000})
     states[2].update(**{**few, "scores": -few["scores"]})
     for view in ("gain", "qini_radcliffe"):
-        found = compare(*states[:2], view=view)
+        comparison = compare(*states[:2], view=view)
         why = f"{view} grows with the number of rows; {view}_relative does not"
-        assert found.reason == found.no_sequence == why and math.isnan(found.pvalue)
-        assert found.effect_size_ci_upper == found.rel_effect_size_ci_upper == math.inf
+        assert comparison.reason == comparison.no_sequence == why and math.isnan(comparison.pvalue)
+        assert comparison.effect_size_ci_upper == comparison.rel_effect_size_ci_upper == math.inf
         assert ConfidenceSequence(v_opt=1.0).of(states[0], view).reason == why
         assert compare(*states[:2], view=f"{view}_relative").reason == ""
         alike = compare(states[2], states[0], view=view, paired=True)

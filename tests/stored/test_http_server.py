@@ -63,10 +63,10 @@ def test_the_object_of_an_answer_is_read() -> None:
         says(b'{"a": 1}', kind="application/json; charset=utf-8")(handler)
 
     with server(answer) as address:
-        asked = HttpServer(f"{address}/proxy/", token="secret")
-        assert document(asked, ROUTE, [("where", "a=b c&d"), ("where", "é=1")]) == {"a": 1}
+        http_server = HttpServer(f"{address}/proxy/", token="secret")
+        assert document(http_server, ROUTE, [("where", "a=b c&d"), ("where", "é=1")]) == {"a": 1}
         assert document(HttpServer(address), ROUTE) == {"a": 1}
-        assert asked.name == address
+        assert http_server.name == address
     assert paths == ["/proxy/api/store?where=a%3Db+c%26d&where=%C3%A9%3D1", ROUTE]
     assert tokens == ["Bearer secret", None]
 
@@ -92,9 +92,9 @@ def test_the_object_of_an_answer_is_read() -> None:
 def test_any_other_answer_is_refused(answer: Answers, words: str) -> None:
     with server(answer) as address:
         limit = 1_000_000 if "RecursionError" in words else 1_000
-        asked = HttpServer(address, max_bytes=limit)
+        http_server = HttpServer(address, max_bytes=limit)
         with pytest.raises(StreamMetricsError) as caught:
-            document(asked, ROUTE)
+            document(http_server, ROUTE)
     assert words in str(caught.value) and address in caught.value.where
     assert type(caught.value) is StreamMetricsError
 

@@ -52,14 +52,14 @@ def test_the_verdict_is_a_value(reader: sm.StoreReader, compared: Path) -> None:
     assert isinstance(experiment.recommendation, Recommendation)
     assert experiment.recommendation == results.recommendation == reader.recommendation
     [comparison] = results.comparisons
-    found = experiment.finding("ctr")
-    assert found == experiment.finding("ctr.ratio", "new") == experiment.findings[0]
-    assert found.name in experiment.recommendation.rests_on
-    assert found.verdict == comparison.finding.verdict == "better"
-    assert found.effect_size == comparison.comparison.effect_size
-    assert found.anytime_lower == comparison.finding.anytime_lower
-    assert math.isnan(found.margin) and not found.guardrail
-    assert (found.looks, found.sentence) == (comparison.looks, comparison.finding.sentence)
+    finding = experiment.finding("ctr")
+    assert finding == experiment.finding("ctr.ratio", "new") == experiment.findings[0]
+    assert finding.name in experiment.recommendation.rests_on
+    assert finding.verdict == comparison.finding.verdict == "better"
+    assert finding.effect_size == comparison.comparison.effect_size
+    assert finding.anytime_lower == comparison.finding.anytime_lower
+    assert math.isnan(finding.margin) and not finding.guardrail
+    assert (finding.looks, finding.sentence) == (comparison.looks, comparison.finding.sentence)
     assert experiment.units == {"old": 1000, "new": 1000}
     assert experiment.state == "decided" and not experiment.sample_ratio_alarm
 
@@ -131,8 +131,8 @@ def test_a_notebook_shows_a_store_and_its_experiment(reader: sm.StoreReader) -> 
 
 
 def test_hostile_names_are_text_in_a_notebook(tmp_path: Path) -> None:
-    more = '[experiment]\ncontrol = "a"\ndecision = ["ctr"]\nname = "<script>&"\nmde = 0.1\n'
-    with sm.open(make_store(tmp_path, more=f"{more}cluster = 'none'\n")) as store:
+    settings = '[experiment]\ncontrol = "a"\ndecision = ["ctr"]\nname = "<script>&"\nmde = 0.1\n'
+    with sm.open(make_store(tmp_path, more=f"{settings}cluster = 'none'\n")) as store:
         html = store._repr_html_()
     assert "&lt;script&gt;&amp;" in html and "<script" not in html
 
@@ -167,10 +167,10 @@ def test_what_is_missing_is_said_with_its_extra() -> None:
         "except streammetrics.SettingsError as error:\n    print(error)\n"
         "streammetrics.open('http://localhost:1')"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert done.stdout == (
+    assert process.stdout == (
         "open(source): expected the package sqlalchemy, which reads stores, got an installation "
         "without it; install it with pip install '.[serve]' in a clone of streammetrics; "
         "http://HOST:PORT needs no extra\n"

@@ -54,7 +54,7 @@ def what_is_known() -> None:
     assert_type(auc.nbytes, int)
     assert_type(auc.provenance, Provenance)
     assert_type(auc.arguments(), Mapping[str, bool])
-    assert_type(auc.merge(other for other in [auc]), None)
+    assert_type(auc.merge(metric for metric in [auc]), None)
     assert_type(load(b""), Accumulator)
 
     polars_frame = polars.DataFrame({"click": [1], "p": [0.5]})

@@ -27,37 +27,39 @@ def test_users_files_and_the_scripts_of_newcomers_are_typed_for_pyright(
 ) -> None:
     pytest.importorskip("basedpyright")
     assert len(USERS_FILES) == 26
-    for one in USERS_FILES:
-        shutil.copy(one, tmp_path)
+    for path in USERS_FILES:
+        shutil.copy(path, tmp_path)
     settings = {"typeCheckingMode": "strict", "extraPaths": [str(HERE.parents[1])]}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     command = [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable]
-    found = subprocess.run(
+    process = subprocess.run(
         [*command, "-p", str(tmp_path)], capture_output=True, text=True, check=False
     )
-    assert found.returncode == 0, found.stdout
+    assert process.returncode == 0, process.stdout
 
 
 def arguments_in(text: str) -> dict[str, list[tuple[str, str, bool, bool]]]:
     """Of each class of a source the arguments of the `update` that a type checker sees: name, type,
     whether it may be left out, and whether it is given by name only."""
-    found = {}
+    arguments = {}
     for kind in ast.walk(ast.parse(text)):
         if isinstance(kind, ast.ClassDef):
-            for block in (one for one in kind.body if isinstance(one, ast.If)):
+            for block in (node for node in kind.body if isinstance(node, ast.If)):
                 for method in block.body:
                     if isinstance(method, ast.FunctionDef) and method.name == "update":
-                        found[kind.name] = _arguments(method.args)
-    return found
+                        arguments[kind.name] = _arguments(method.args)
+    return arguments
 
 
 def _arguments(args: ast.arguments) -> list[tuple[str, str, bool, bool]]:
     defaults = [None] * (len(args.args) - len(args.defaults)) + [*args.defaults]
     plain = [(a, d, False) for a, d in zip(args.args, defaults, strict=True)][1:]
-    named = [(a, d, True) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)]
+    keyword_arguments = [
+        (a, d, True) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    ]
     return [
         (a.arg, ast.unparse(a.annotation) if a.annotation else "", d is not None, keyword)
-        for a, d, keyword in plain + named
+        for a, d, keyword in plain + keyword_arguments
     ]
 
 
@@ -65,18 +67,20 @@ def test_what_a_type_checker_sees_of_update_is_what_the_inputs_say() -> None:
     for name in streammetrics.__all__:
         getattr(streammetrics, name)  # a metric is declared when it is first used
     declared = {kind.__name__: kind for kind in CLASSES.values() if kind._inputs.columns}
-    ours = {
+    metrics = {
         name: kind
         for name, kind in declared.items()
         if kind.__module__.startswith("streammetrics.")
         and hasattr(sys.modules[kind.__module__], name)  # and is not of a docstring's example
     }
-    seen = 0
-    for name, kind in ours.items():
+    count = 0
+    for name, kind in metrics.items():
         seen_by_checkers = arguments_in(Path(inspect.getfile(kind)).read_text(encoding="utf-8"))
         assert name in seen_by_checkers, f"give {name} its `update` under `if TYPE_CHECKING:`"
-        for argument, one in zip(seen_by_checkers[name], kind._inputs, strict=True):
-            says = one[1].type_text + " | None" * one[1].optional
-            assert argument == (one[0], says, one[1].optional, one[1].keyword), name
-            seen += 1
-    assert seen > 40
+        for argument, parameter in zip(seen_by_checkers[name], kind._inputs, strict=True):
+            says = parameter[1].type_text + " | None" * parameter[1].optional
+            assert argument == (parameter[0], says, parameter[1].optional, parameter[1].keyword), (
+                name
+            )
+            count += 1
+    assert count > 40

@@ -20,7 +20,7 @@ def metric(name, labels, scores):
 def lists(name, grades, scores):
     """A metric of lists."""
     ids = np.repeat(np.arange(len(grades)), [*map(len, grades)])
-    flat = [np.concatenate(one).astype(float) for one in (grades, scores)]
+    flat = [np.concatenate(column).astype(float) for column in (grades, scores)]
     return eval_metric(*flat, name, group_id=ids)[0]
 
 

@@ -19,8 +19,8 @@ def metric(name, objective, labels, scores, sizes=None, **settings):
         data, 1, valid_sets=[data], valid_names=["rows"],
         callbacks=[lgb.record_evaluation(values)],
     )  # fmt: skip
-    ((found,),) = [*values["rows"].values()]
-    return found
+    ((value,),) = [*values["rows"].values()]
+    return value
 
 
 def logits(scores):
@@ -31,7 +31,7 @@ def logits(scores):
 
 def lists(name, grades, scores, at):
     """A metric of lists."""
-    flat = [np.concatenate(one) for one in (grades, scores)]
+    flat = [np.concatenate(column) for column in (grades, scores)]
     return metric(name, "lambdarank", *flat, [*map(len, grades)], eval_at=[at])
 
 

@@ -9,8 +9,8 @@ DISTRIBUTION, ENVIRONMENT = "pytrec_eval-terrier", "atlas"
 def mean(measure, qrels, run):
     """The mean over the queries that it evaluates."""
     values = pytrec_eval.RelevanceEvaluator(qrels, {measure}).evaluate(run)
-    (name,) = {name for one in values.values() for name in one}
-    return np.mean([one[name] for one in values.values()])
+    (name,) = {name for scores in values.values() for name in scores}
+    return np.mean([scores[name] for scores in values.values()])
 
 
 CALLS = {

@@ -9,10 +9,10 @@ DISTRIBUTION, ENVIRONMENT = "rectools", "rectools"
 def mean(metric, qrels, run):
     """The mean over users: queries are its users; the relevant items are its interactions."""
     shown = [(q, d, rank) for q in run for rank, d in enumerate(run[q], 1)]
-    seen = [(q, d) for q in qrels for d, grade in qrels[q].items() if grade > 0]
+    interactions = [(q, d) for q in qrels for d, grade in qrels[q].items() if grade > 0]
     return metric.calc(
         pd.DataFrame(shown, columns=["user_id", "item_id", "rank"]),
-        pd.DataFrame(seen, columns=["user_id", "item_id"]),
+        pd.DataFrame(interactions, columns=["user_id", "item_id"]),
     )
 
 

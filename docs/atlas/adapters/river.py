@@ -7,8 +7,8 @@ DISTRIBUTION, ENVIRONMENT = "river", "atlas"
 
 def fed(metric, truth, predicted):
     """The value after all rows."""
-    for y, said in zip(truth, predicted, strict=True):
-        metric.update(y, said)
+    for y, prediction in zip(truth, predicted, strict=True):
+        metric.update(y, prediction)
     return metric.get()
 
 

@@ -15,7 +15,7 @@ DISTRIBUTION, ENVIRONMENT = "torchmetrics", "torch"
 
 def joined(lists):
     """All lists in one."""
-    return tensor([one for list in lists for one in list])
+    return tensor([value for list in lists for value in list])
 
 
 def lists(metric, grades, scores):

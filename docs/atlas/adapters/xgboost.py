@@ -23,7 +23,7 @@ def logits(scores):
 
 def lists(name, grades, scores):
     """A metric of lists."""
-    flat = [np.concatenate(one) for one in (grades, scores)]
+    flat = [np.concatenate(column) for column in (grades, scores)]
     return metric(name, "rank:pairwise", *flat, [*map(len, grades)])
 
 

@@ -81,12 +81,14 @@ class KafkaLog:
 
     def write(self, seed: int, n: int) -> None:
         """So many more records in each partition."""
-        found = []
+        messages = []
         for number, values in self.values.items():
-            more = records(seed + number, n)
-            values += more
-            found += [Record(value, number, key=b"k") for value in more]  # a tombstone needs one
-        produce(self.bootstrap, self.topic, found)
+            new_values = records(seed + number, n)
+            values += new_values
+            messages += [
+                Record(value, number, key=b"k") for value in new_values
+            ]  # a tombstone needs one
+        produce(self.bootstrap, self.topic, messages)
 
     def worker(self, point: str = "-", count: int = 0, go: str = "-") -> Worker:
         """Start one, which may pause: see `killed_worker`."""
@@ -101,10 +103,12 @@ class KafkaLog:
     def until(self, done: Callable[[], bool]) -> None:
         """Wait."""
 
-        def said() -> str:
-            return "\n".join([str(self.heads()), *(one.log.read_text() for one in self.workers)])
+        def report() -> str:
+            return "\n".join(
+                [str(self.heads()), *(process.log.read_text() for process in self.workers)]
+            )
 
-        until(done, said, pause_s=0.02)
+        until(done, report, pause_s=0.02)
 
     def heads(self) -> dict[int, int]:
         try:
@@ -127,8 +131,8 @@ class KafkaLog:
 
     def folded(self) -> Counted:
         with closing(Ledger.open(self.store)) as ledger:
-            named = {h.partition.number: h.partition for h in ledger.snapshot().heads}
-        return fold({named[number]: values for number, values in self.values.items()})
+            partitions = {h.partition.number: h.partition for h in ledger.snapshot().heads}
+        return fold({partitions[number]: values for number, values in self.values.items()})
 
     def taken(self) -> int:
         """How many records all workers together took from the log."""

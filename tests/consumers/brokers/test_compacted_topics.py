@@ -45,11 +45,11 @@ def test_the_start_warns_of_a_compacted_topic(
     config, options = load_config(config_of(topics)), Options(until_end=True, partitions=None)
     with closing(open_source(config, options)) as source:
         assert source.compacted() == topics[:2]  # type: ignore[attr-defined]
-    named = f"topics {topics[0]}, {topics[1]} are compacted (cleanup.policy): "
-    assert [line for line in check(config, options) if named in line]
+    warning = f"topics {topics[0]}, {topics[1]} are compacted (cleanup.policy): "
+    assert [line for line in check(config, options) if warning in line]
     with caplog.at_level(logging.WARNING):
         service.run(config, options, stop=Stop())
-    assert [text for text in caplog.messages if text.startswith(named)]
+    assert [text for text in caplog.messages if text.startswith(warning)]
     caplog.clear()
     plain = load_config(config_of(topics[2:]), {"store.url": str(tmp_path / "plain.db")})
     assert not [line for line in check(plain, options) if "compacted" in line]

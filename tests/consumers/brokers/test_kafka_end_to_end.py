@@ -29,8 +29,8 @@ def results(config: Path, window: str = "all") -> ResultsAnswer:
         return read_results(ledger, parse_query(window))
 
 
-def without_offsets(found: ResultsAnswer) -> bytes:
-    return to_json(replace(found, offsets={}))
+def without_offsets(answer: ResultsAnswer) -> bytes:
+    return to_json(replace(answer, offsets={}))
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +59,10 @@ def test_any_number_of_workers_gives_the_bytes_that_the_file_gives(
     source = from_kafka(kafka, topic, unique_topic("group"), records=1000, library=library)
     config = write_config(tmp_path, source, "kafka", interval_s=0.2)
     run(config, "--workers", str(workers))
-    found = results(config)
+    answer = results(config)
     # A worker that joins late finds the topic read, and is never assigned a partition.
     assert capfd.readouterr().err.count("kafka: connected with") >= workers
-    assert sum(found.offsets.values()) == found.rows_read == EVENTS
-    assert (found.quarantined, found.late) == (0, 0)
-    assert without_offsets(found) == without_offsets(by_file)
-    assert to_json(found) != to_json(by_file)  # the offsets
+    assert sum(answer.offsets.values()) == answer.rows_read == EVENTS
+    assert (answer.quarantined, answer.late) == (0, 0)
+    assert without_offsets(answer) == without_offsets(by_file)
+    assert to_json(answer) != to_json(by_file)  # the offsets

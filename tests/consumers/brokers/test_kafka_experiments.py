@@ -60,7 +60,9 @@ class Stream:
             more="",
         )
         often = "look_every_s = 5.0\n"
-        rest = "\n".join(entries([one]) + often * (one in WATCHED) for one in names)
+        rest = "\n".join(
+            entries([experiment]) + often * (experiment in WATCHED) for experiment in names
+        )
         store = f'[store]\nurl = "{self.url}"\ncommit_interval_s = 0.3\n'
         path = self.folder / f"{name}.toml"
         parts = {"event": EVENTS, "metrics": METRICS, "slices": "by = [[]]"}
@@ -107,30 +109,32 @@ class Stream:
 
     def is_counted(self) -> bool:
         """Whether every event that was written is counted."""
-        seen = self.seen()
-        heads = {} if seen is None else {h.partition.number: h.next_offset for h in seen.heads}
+        snapshot = self.seen()
+        heads = (
+            {} if snapshot is None else {h.partition.number: h.next_offset for h in snapshot.heads}
+        )
         return heads == {number: len(values) for number, values in self.values.items()}
 
     def is_deployed(self) -> bool:
         """Whether a worker has begun with the config that adds and ends an experiment."""
-        seen = self.seen()
-        return seen is not None and seen.generation.revision > 1
+        snapshot = self.seen()
+        return snapshot is not None and snapshot.generation.revision > 1
 
     def logs(self) -> dict[Partition, Log]:
         """The records by partition, as the store names it."""
-        seen = self.seen()
-        assert seen is not None
-        return {h.partition: Log(self.values[h.partition.number]) for h in seen.heads}
+        snapshot = self.seen()
+        assert snapshot is not None
+        return {h.partition: Log(self.values[h.partition.number]) for h in snapshot.heads}
 
 
 @contextmanager
 def stream(folder: Path, bootstrap: str, url: str) -> Iterator[Stream]:
     """A stream; at the end of the block no worker is left."""
-    made = Stream(folder, bootstrap, url)
+    kafka_stream = Stream(folder, bootstrap, url)
     try:
-        yield made
+        yield kafka_stream
     finally:
-        for worker in made.workers:
+        for worker in kafka_stream.workers:
             worker.kill()
             worker.join()
 
@@ -148,37 +152,37 @@ def test_twenty_experiments_are_twenty_single_runs(
     url = f"{tmp_path}/kafka.db"
     if store == "postgres":
         url = request.getfixturevalue("postgres").new_store()
-    with stream(tmp_path, kafka, url) as made:
-        before, after = made.config("before", *BEFORE), made.config("after", *AFTER)
+    with stream(tmp_path, kafka, url) as kafka_stream:
+        before, after = kafka_stream.config("before", *BEFORE), kafka_stream.config("after", *AFTER)
         archived = f"[experiments.{ARCHIVED}]\n"
         after.write_text(after.read_text().replace(archived, f"{archived}archived = true\n"))
-        made.write()
+        kafka_stream.write()
         # It is alone, so that others do not count all that it would die of.
-        assert ended(made.worker(before, dies_at="inside it", times=1)) == -signal.SIGKILL
-        others = [made.worker(before) for _ in range(3)]
-        made.until(made.is_counted)
-        made.write()
+        assert ended(kafka_stream.worker(before, dies_at="inside it", times=1)) == -signal.SIGKILL
+        workers = [kafka_stream.worker(before) for _ in range(3)]
+        kafka_stream.until(kafka_stream.is_counted)
+        kafka_stream.write()
         drop = f"--drop-metric=experiment/{ENDED}"
-        second = made.worker(after, drop, dies_at="before the transaction", times=1)
-        made.until(made.is_deployed)
-        for worker in others:
+        second = kafka_stream.worker(after, drop, dies_at="before the transaction", times=1)
+        kafka_stream.until(kafka_stream.is_deployed)
+        for worker in workers:
             worker.kill()
-        made.write()
+        kafka_stream.write()
         assert ended(second) == -signal.SIGKILL
-        others = [made.worker(after, drop) for _ in range(3)]
-        made.until(made.is_counted)
-        for worker in others:
+        workers = [kafka_stream.worker(after, drop) for _ in range(3)]
+        kafka_stream.until(kafka_stream.is_counted)
+        for worker in workers:
             assert worker.pid is not None
             os.kill(worker.pid, signal.SIGTERM)
-        assert [ended(worker) for worker in others] == [0, 0, 0]
+        assert [ended(worker) for worker in workers] == [0, 0, 0]
         assert main(["run", str(after), "--no-serve", "--until-end"]) == 0
-        require_single_runs(made, load_config(before), load_config(after))
+        require_single_runs(kafka_stream, load_config(before), load_config(after))
 
 
-def require_single_runs(made: Stream, before: Config, after: Config) -> None:
+def require_single_runs(kafka_stream: Stream, before: Config, after: Config) -> None:
     """Each experiment is as if it were alone."""
-    logs, looks = made.logs(), 0
-    ledger = Ledger.open(made.url)
+    logs, looks = kafka_stream.logs(), 0
+    ledger = Ledger.open(kafka_stream.url)
     try:
         snapshot = ledger.snapshot()
         numbers = {head.id: head.partition for head in snapshot.heads}
@@ -190,11 +194,11 @@ def require_single_runs(made: Stream, before: Config, after: Config) -> None:
         phases = {ADDED: Phase(edge), ENDED: Phase(start, edge)}
         for name in KEYS:
             config = before if name == ENDED else after
-            alone = replace(config, experiments={name: config.experiments[name]})
+            single_config = replace(config, experiments={name: config.experiments[name]})
             none = replace(config, experiments={})
             course = Course([phases.get(name, Phase(start))], name != ENDED, name == ARCHIVED)
             looks += require_as_alone(
-                ledger, made.folder / "alone.db", name, course, logs, (none, alone)
+                ledger, kafka_stream.folder / "alone.db", name, course, logs, (none, single_config)
             )
         assert looks > len(KEYS)
     finally:

@@ -62,10 +62,12 @@ def produced(bootstrap: str, events: Stream) -> tuple[tuple[str, str], Stream]:
     parts: dict[Partition, list[Event]] = {}
     for topic, kind in zip(topics, ("exposure", "order"), strict=True):
         create_topic(bootstrap, PARTITIONS, name=topic)
-        own = [event for event in every if event["kind"] == kind]
-        some = [(event, partition_of(event["user"], kind)) for event in own]
-        produce(bootstrap, topic, [Record(json.dumps(e).encode(), number) for e, number in some])
-        for event, number in some:
+        kind_events = [event for event in every if event["kind"] == kind]
+        placements = [(event, partition_of(event["user"], kind)) for event in kind_events]
+        produce(
+            bootstrap, topic, [Record(json.dumps(e).encode(), number) for e, number in placements]
+        )
+        for event, number in placements:
             parts.setdefault(Partition("", topic, "", number), []).append(event)
     return topics, Stream(parts)
 
@@ -82,9 +84,9 @@ def written(folder: Path, bootstrap: str, topics: tuple[str, str]) -> Path:
 
 
 def require_equal(path: Path, events: Stream) -> None:
-    of: Config = load_config(path)
-    with closing(Ledger.open(of.store.url)) as ledger:
-        assert results(ledger) == expected(of, events.parts)
+    config: Config = load_config(path)
+    with closing(Ledger.open(config.store.url)) as ledger:
+        assert results(ledger) == expected(config, events.parts)
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -94,8 +96,8 @@ def test_one_topic_after_the_other_gives_what_both_together_give(
     topics, events = produced(kafka, stream(seed=3 + first, late_share=0))
     path = written(tmp_path, kafka, topics)
     for name in (topics[first], topics[1 - first]):
-        named = ",".join(f"{name}/{number}" for number in range(PARTITIONS))
-        ran(path, "run", "--until-end", "--no-serve", f"--partitions={named}")
+        partitions = ",".join(f"{name}/{number}" for number in range(PARTITIONS))
+        ran(path, "run", "--until-end", "--no-serve", f"--partitions={partitions}")
     ran(path, "run", "--until-end", "--close", "--no-serve")
     require_equal(path, events)
     assert "the ledger agrees with the log" in ran(path, "verify")

@@ -37,8 +37,8 @@ def made(kafka: str, topic: str, folder: Path, format: str, library: str, roles:
         f'kind = "kafka"\nbootstrap_servers = "{kafka}"\ntopic = "{topic}"\ngroup = "{topic}"\n'
         f'format = "{format}"\nlibrary = "{library}"'
     )
-    found = config(source=source, event=roles)
-    return replace(found, store=replace(found.store, url=str(folder / "store.db")))
+    run_config = config(source=source, event=roles)
+    return replace(run_config, store=replace(run_config.store, url=str(folder / "store.db")))
 
 
 def send(
@@ -58,9 +58,9 @@ def send(
         producer.flush(timeout=LIMIT_S)
 
 
-def counted(made: Config) -> tuple[Head, folded.Counted]:
-    service.run(made, Options(until_end=True), stop=Stop())
-    with closing(Ledger.open(made.store.url)) as ledger:
+def counted(run_config: Config) -> tuple[Head, folded.Counted]:
+    service.run(run_config, Options(until_end=True), stop=Stop())
+    with closing(Ledger.open(run_config.store.url)) as ledger:
         (head,) = ledger.snapshot().heads
         return head, folded.counted(ledger)
 
@@ -83,8 +83,8 @@ def test_every_format_and_codec_counts_what_the_events_say(
     values: list[bytes | None] = [*records(format, EVENTS, range(0, 1200, 180))]
     values[2:2] = [None, None]
     send(kafka, topic, values, codec)
-    head, found = counted(made(kafka, topic, tmp_path, format, library, EVENT))
-    assert found.states == WHOLE.states
+    head, counts = counted(made(kafka, topic, tmp_path, format, library, EVENT))
+    assert counts.states == WHOLE.states
     assert head.next_offset == len(values)
     assert head.greatest_event_ms == WHOLE.heads[LOG][1]
     whole = WHOLE.counters[LOG]
@@ -98,16 +98,16 @@ def test_a_missing_codec_is_named_with_the_extra_that_brings_it(
     topic = create_topic(kafka, 1)
     send(kafka, topic, [event()] * 10, "snappy")
     monkeypatch.setattr("kafka.codec.snappy", None)
-    found = made(kafka, topic, tmp_path, "json", "kafka-python", EVENT)
-    with pytest.raises(SourceError, match=r"snappy.*pip install '\.\[kafka\]'") as said:
-        service.run(found, Options(until_end=True), stop=Stop())
-    assert not isinstance(said.value, Disconnected)
+    run_config = made(kafka, topic, tmp_path, "json", "kafka-python", EVENT)
+    with pytest.raises(SourceError, match=r"snappy.*pip install '\.\[kafka\]'") as error:
+        service.run(run_config, Options(until_end=True), stop=Stop())
+    assert not isinstance(error.value, Disconnected)
 
 
 def test_arrow_needs_a_package_and_says_which(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streammetrics_consumers.sources.open_source.find_spec", lambda name: None)
-    found = made("h:1", "t", tmp_path, "arrow", "kafka-python", EVENT)
+    run_config = made("h:1", "t", tmp_path, "arrow", "kafka-python", EVENT)
     with pytest.raises(SourceError, match=r"pyarrow.*'\.\[kafka,parquet\]'"):
-        require_package(found)
+        require_package(run_config)

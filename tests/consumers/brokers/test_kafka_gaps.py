@@ -86,10 +86,10 @@ def counting(
     capsys: pytest.CaptureFixture[str],
 ) -> Counting:
     """It has counted the first hundred records."""
-    made = Counting(broker, tmp_path, request.param, create_topic(broker.bootstrap), capsys)
-    made.write(VALUES[:100])
-    assert made.run()[0] == 0
-    return made
+    harness = Counting(broker, tmp_path, request.param, create_topic(broker.bootstrap), capsys)
+    harness.write(VALUES[:100])
+    assert harness.run()[0] == 0
+    return harness
 
 
 def test_a_log_that_lost_its_beginning_stops_a_run_and_is_skipped_on_request(
@@ -98,14 +98,14 @@ def test_a_log_that_lost_its_beginning_stops_a_run_and_is_skipped_on_request(
     counting.write(VALUES[100:])
     with closing(KafkaAdminClient(bootstrap_servers=counting.broker.bootstrap)) as admin:
         admin.delete_records({TopicPartition(counting.topic, 0): 150})
-    code, said = counting.run()
+    code, stderr = counting.run()
     assert code == GAP
-    assert f"{counting.topic}/0: the next offset is 100" in said
-    assert "the log holds 150 to 200 (end not included)" in said
+    assert f"{counting.topic}/0: the next offset is 100" in stderr
+    assert "the log holds 150 to 200 (end not included)" in stderr
     counting.require_fold(VALUES[:100], list(range(100)))
-    code, said = counting.run("--on-gap", "skip")
+    code, stderr = counting.run("--on-gap", "skip")
     assert code == 0
-    assert "skipping 50 lost offsets" in said
+    assert "skipping 50 lost offsets" in stderr
     assert [(head.next_offset, head.lost) for head in counting.heads()] == [(200, 50)]
     counting.require_fold(VALUES[:100] + VALUES[150:], [*range(100), *range(150, 200)])
     assert counting.run()[0] == 0
@@ -126,14 +126,14 @@ def test_a_log_that_lost_its_end_stops_a_run_and_is_read_on_from_there_on_reques
     for index in log.parent.glob("*index"):
         index.unlink()
     broker.start()
-    code, said = counting.run()
+    code, stderr = counting.run()
     assert code == GAP
-    assert f"{counting.topic}/0: the next offset is 200" in said
-    assert "the log holds 0 to 100 (end not included)" in said
+    assert f"{counting.topic}/0: the next offset is 200" in stderr
+    assert "the log holds 0 to 100 (end not included)" in stderr
     counting.require_fold(VALUES, list(range(200)))
-    code, said = counting.run("--on-gap", "skip")
+    code, stderr = counting.run("--on-gap", "skip")
     assert code == 0
-    assert "the log has lost its end, continuing at 100" in said
+    assert "the log has lost its end, continuing at 100" in stderr
     counting.write(VALUES[:30])
     assert counting.run()[0] == 0
     places = [(head.start_offset, head.next_offset, head.lost) for head in counting.heads()]
@@ -149,16 +149,16 @@ def test_a_topic_made_anew_is_refused_with_an_explanation_and_followed_on_reques
     create_topic(counting.broker.bootstrap, name=counting.topic)
     counting.write(VALUES[:40])
     before = counting.heads()
-    code, said = counting.run()
+    code, stderr = counting.run()
     assert code == GAP
-    assert f"{counting.topic}/0: this log (topic id) is not the one counted" in said
-    assert "counted up to offset 100" in said
-    assert "its offsets refer to other events" in said
-    assert "--new-generation" in said and "--on-gap skip" in said
+    assert f"{counting.topic}/0: this log (topic id) is not the one counted" in stderr
+    assert "counted up to offset 100" in stderr
+    assert "its offsets refer to other events" in stderr
+    assert "--new-generation" in stderr and "--on-gap skip" in stderr
     assert counting.heads() == before
-    code, said = counting.run("--on-gap", "skip")
+    code, stderr = counting.run("--on-gap", "skip")
     assert code == 0
-    assert "continuing with the new log" in said
+    assert "continuing with the new log" in stderr
     places = [(head.start_offset, head.next_offset, head.lost) for head in counting.heads()]
     assert places == [(0, 100, 0), (0, 40, 0)]
     assert counting.heads()[1].counters.rows == events(VALUES[:40])

@@ -42,7 +42,7 @@ def test_a_zombies_commit_is_refused_and_it_reads_on(
         zombie = log.worker(point, 2, "SIGSTOP" if is_stopped else str(go))
         log.until(lambda: zombie.says(PAUSED))
         assert not log.is_counted()
-        other = log.worker()
+        worker = log.worker()
         log.until(log.is_counted)
         assert REFUSED not in zombie.log.read_text()
         if is_stopped:
@@ -50,7 +50,7 @@ def test_a_zombies_commit_is_refused_and_it_reads_on(
         else:
             go.touch()
         log.until(lambda: zombie.says(REFUSED))
-        other.end()
+        worker.end()
         log.write(2, 500)
         log.until(log.is_counted)  # the zombie, alone
         zombie.end()

@@ -103,23 +103,29 @@ def test_a_broker_that_stands_still_is_seen_by_a_probe_and_so_is_its_return(
 ) -> None:
     monkeypatch.setattr(worker_status, "ASK_S", 0.5)
     with ExitStack() as stack:
-        both = [
+        workers = [
             stack.enter_context(watching(tmp_path, broker.bootstrap, library))
             for library in LIBRARIES
         ]
-        for one in both:
-            write(broker, one.topic, one.values[:100])
-        for one in both:
-            one.until(lambda one=one: one.is_counted(100) and one.health == (200, "ok\n"))
+        for worker in workers:
+            write(broker, worker.topic, worker.values[:100])
+        for worker in workers:
+            worker.until(
+                lambda target=worker: target.is_counted(100) and target.health == (200, "ok\n")
+            )
         with broker.standing_still():
-            for one in both:
-                one.until(lambda one=one: one.health[0] == 503 and SILENT in one.health[1])
-        for one in both:
-            one.until(lambda one=one: one.health[0] == 200)
-            write(broker, one.topic, one.values[100:])
-            one.until(lambda one=one: one.is_counted(200) and one.health == (200, "ok\n"))
-            (head,) = one.ledger.snapshot().heads
-            assert counted(one.ledger) == fold({head.partition: one.values})
+            for worker in workers:
+                worker.until(
+                    lambda target=worker: target.health[0] == 503 and SILENT in target.health[1]
+                )
+        for worker in workers:
+            worker.until(lambda target=worker: target.health[0] == 200)
+            write(broker, worker.topic, worker.values[100:])
+            worker.until(
+                lambda target=worker: target.is_counted(200) and target.health == (200, "ok\n")
+            )
+            (head,) = worker.ledger.snapshot().heads
+            assert counted(worker.ledger) == fold({head.partition: worker.values})
 
 
 def config_of(folder: Path, bootstrap: str, topic: str, library: str) -> Config:

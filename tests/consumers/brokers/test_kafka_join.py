@@ -74,17 +74,20 @@ def partition_of(id_: str, salt: str = "") -> int:
 def produced(bootstrap: str, events: Stream, *, alike: bool) -> tuple[str, str]:
     """Topics of impressions and of clicks, each keyed by the id: both by the same rule, or not."""
     topics = unique_topic("impressions"), unique_topic("clicks")
-    got = [one for part in events.parts.values() for one in part]
+    got = [event for part in events.parts.values() for event in part]
     rng = random.Random(1)
-    got.sort(key=lambda one: int(one["ts"]) + rng.randrange(10_000))
+    got.sort(key=lambda event: int(event["ts"]) + rng.randrange(10_000))
     for topic, kind in zip(topics, ("shown", "click"), strict=True):
         create_topic(bootstrap, PARTITIONS, name=topic)
         salt = "" if alike or kind == "shown" else "other "
-        some = [one for one in got if one["kind"] == kind]
+        kind_events = [event for event in got if event["kind"] == kind]
         produce(
             bootstrap,
             topic,
-            [Record(json.dumps(one).encode(), partition_of(one["id"], salt)) for one in some],
+            [
+                Record(json.dumps(event).encode(), partition_of(event["id"], salt))
+                for event in kind_events
+            ],
         )
     return topics
 
@@ -101,10 +104,10 @@ def written(folder: Path, bootstrap: str, topics: tuple[str, str], library: str)
 
 def ran(config: Path, *words: str) -> str:
     """A command in this process; what it prints."""
-    said = StringIO()
-    with redirect_stdout(said):
+    output = StringIO()
+    with redirect_stdout(output):
         assert main([*words, str(config)]) == 0
-    return said.getvalue()
+    return output.getvalue()
 
 
 def joined(config: Path) -> Found:
@@ -134,12 +137,12 @@ def test_one_topic_after_the_other_gives_the_same(kafka: str, tmp_path: Path) ->
     topics = produced(kafka, events, alike=False)
     config = written(tmp_path, kafka, topics, LIBRARIES[1])
     for name in (topics[1], topics[0]):
-        named = ",".join(f"{name}/{number}" for number in range(PARTITIONS))
-        ran(config, "run", "--until-end", "--no-serve", f"--partitions={named}")
+        partitions = ",".join(f"{name}/{number}" for number in range(PARTITIONS))
+        ran(config, "run", "--until-end", "--no-serve", f"--partitions={partitions}")
     ran(config, "run", "--until-end", "--close", "--no-serve")
     assert joined(config) == whole(tmp_path, events)
-    said = ran(config, "verify", f"--partitions={topics[1]}/0")
-    assert "events of 1 log" in said
+    output = ran(config, "verify", f"--partitions={topics[1]}/0")
+    assert "events of 1 log" in output
 
 
 def test_a_worker_killed_between_impression_and_click_loses_and_doubles_nothing(

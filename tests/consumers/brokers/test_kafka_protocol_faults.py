@@ -91,8 +91,8 @@ class MockCluster:
         self.bootstrap: str = library.rd_kafka_mock_cluster_bootstraps(cluster).decode()
 
     def _do(self, name: str, *arguments: object) -> None:
-        found = getattr(self._library, f"rd_kafka_mock_{name}")(self._cluster, *arguments)
-        assert not found, f"{name}: {found}"
+        code = getattr(self._library, f"rd_kafka_mock_{name}")(self._cluster, *arguments)
+        assert not code, f"{name}: {code}"
 
     def down(self, broker: int) -> None:
         """A broker closes its connections and takes no more."""
@@ -127,7 +127,7 @@ class MockCluster:
         """Kind and broker of each request that was noted, in order."""
         library, count = self._library, ctypes.c_size_t()
         noted = library.rd_kafka_mock_get_requests(self._cluster, ctypes.byref(count))
-        found = [
+        requests = [
             (
                 library.rd_kafka_mock_request_api_key(noted[i]),
                 library.rd_kafka_mock_request_id(noted[i]),
@@ -135,7 +135,7 @@ class MockCluster:
             for i in range(count.value)
         ]
         library.rd_kafka_mock_request_destroy_array(noted, count)
-        return found
+        return requests
 
 
 @contextmanager
@@ -334,16 +334,16 @@ def test_the_ledger_equals_the_fold_whatever_the_brokers_do(
         assert injected.is_felt(cluster.requests())
         # The cluster lives in this process, and ends its side of a connection a little later.
         until(
-            lambda: all(now <= then for now, then in zip(held(), before, strict=True)),
+            lambda: all(now <= baseline for now, baseline in zip(held(), before, strict=True)),
             lambda: (before, held()),
         )
     capsys.readouterr()
     assert main(["results", config.store.url, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    answer = json.loads(capsys.readouterr().out)
     auc, ctr = HistogramAUC(), Ratio()
     auc.update(labels, scores)
     ctr.update([int(label) for label in labels])
-    assert found["offsets"] == {f"events/{n}": EVENTS // PARTITIONS for n in range(PARTITIONS)}
-    assert (found["rows_read"], found["quarantined"]) == (EVENTS, 0)
-    digests = {row["metric"]: row["digest"] for row in found["results"]}
+    assert answer["offsets"] == {f"events/{n}": EVENTS // PARTITIONS for n in range(PARTITIONS)}
+    assert (answer["rows_read"], answer["quarantined"]) == (EVENTS, 0)
+    digests = {row["metric"]: row["digest"] for row in answer["results"]}
     assert digests == {"auc": auc.digest(), "ctr": ctr.digest()}

@@ -52,8 +52,8 @@ def source_of(kafka: str, topic: str, library: str) -> str:
 
 
 def configured(kafka: str, topic: str, library: str, tmp_path: Path) -> Config:
-    made = config(source=source_of(kafka, topic, library))
-    return replace(made, store=replace(made.store, url=str(tmp_path / f"{library}.db")))
+    run_config = config(source=source_of(kafka, topic, library))
+    return replace(run_config, store=replace(run_config.store, url=str(tmp_path / f"{library}.db")))
 
 
 def run(config: Config, *places: tuple[str, int, int]) -> None:
@@ -69,15 +69,19 @@ def entries(config: Config) -> tuple[QuarantineRow, ...]:
 def head(config: Config) -> tuple[int, int, int]:
     """The next offset, the events that were read, and those that were refused."""
     with closing(Ledger.open(config.store.url)) as ledger:
-        (one,) = ledger.heads(ledger.generation())
-    return one.next_offset, one.counters.rows, one.counters.quarantined
+        (partition_head,) = ledger.heads(ledger.generation())
+    return (
+        partition_head.next_offset,
+        partition_head.counters.rows,
+        partition_head.counters.quarantined,
+    )
 
 
 def logs_of(kafka: str) -> Path:
     """Where the broker keeps its logs."""
     with closing(KafkaAdminClient(bootstrap_servers=kafka)) as admin:
-        ((found,),) = (one["log_dirs"] for one in admin.describe_log_dirs())
-    folder = Path(found["log_dir"])
+        ((log_dir,),) = (broker["log_dirs"] for broker in admin.describe_log_dirs())
+    folder = Path(log_dir["log_dir"])
     if not folder.is_dir():
         absent("kafka", f"the logs of {kafka} are not in {folder} of this machine")
     return folder
@@ -89,10 +93,10 @@ def differences(config: Config, tmp_path: Path) -> list[str]:
         closing(Ledger.open(config.store.url)) as ledger,
         closing(Ledger.open(url, create=True)) as scratch,
     ):
-        found = verify(config, ledger, scratch, monotonic=lambda: 0.0)
+        verification = verify(config, ledger, scratch, monotonic=lambda: 0.0)
     Path(url).unlink()
-    assert found.is_good or found.count
-    return found.differences
+    assert verification.is_good or verification.count
+    return verification.differences
 
 
 @pytest.mark.parametrize(
@@ -103,25 +107,27 @@ def test_a_batch_over_the_limit_ends_the_run_and_may_be_left_out(
 ) -> None:
     topic = create_topic(kafka)
     send(kafka, topic, batch(GOOD[:7], codec))
-    at = send(kafka, topic, batch([BOMB], codec))
+    offset = send(kafka, topic, batch([BOMB], codec))
     send(kafka, topic, batch(GOOD[7:], codec))
-    made = configured(kafka, topic, library, tmp_path)
+    run_config = configured(kafka, topic, library, tmp_path)
     with pytest.raises(UnreadableBatch) as caught:
-        run(made)
-    said = str(caught.value)
-    assert f"{topic}/0 offset {at}" in said
-    assert f"more than {LIMIT} bytes after decompression ([source] max_batch_bytes" in said
-    assert f"--skip {topic}/0:{at}" in said
-    assert head(made) == (at, 7, 0)
-    run(made, (topic, 0, at))
-    assert head(made) == (len(GOOD) + 1, len(GOOD) + 1, 1)
-    (entry,) = entries(made)
-    assert (entry.offset, entry.index, entry.reason) == (at, 0, "unreadable")
+        run(run_config)
+    message = str(caught.value)
+    assert f"{topic}/0 offset {offset}" in message
+    assert f"more than {LIMIT} bytes after decompression ([source] max_batch_bytes" in message
+    assert f"--skip {topic}/0:{offset}" in message
+    assert head(run_config) == (offset, 7, 0)
+    run(run_config, (topic, 0, offset))
+    assert head(run_config) == (len(GOOD) + 1, len(GOOD) + 1, 1)
+    (entry,) = entries(run_config)
+    assert (entry.offset, entry.index, entry.reason) == (offset, 0, "unreadable")
     assert (entry.size, entry.payload, entry.record_ms) == (0, b"", None)
-    assert entry.detail == f"offsets {at} to {at} cannot be read, and were left out (--skip)"
-    (other,) = {*LIBRARIES} - {library}  # it is the same to whichever reads the log again
-    source = replace(made.source, library=other, client={})
-    assert differences(replace(made, source=source), tmp_path) == []
+    assert (
+        entry.detail == f"offsets {offset} to {offset} cannot be read, and were left out (--skip)"
+    )
+    (reader,) = {*LIBRARIES} - {library}  # it is the same to whichever reads the log again
+    source = replace(run_config.source, library=reader, client={})
+    assert differences(replace(run_config, source=source), tmp_path) == []
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -131,54 +137,58 @@ def test_of_a_batch_of_many_records_all_offsets_are_left_out(
     topic = create_topic(kafka)
     many = [b'{"x": "' + b"0" * 3000 + b'"}'] * 1001
     send(kafka, topic, batch(GOOD[:3], "zstd"))
-    at = send(kafka, topic, batch(many, "zstd"))
+    offset = send(kafka, topic, batch(many, "zstd"))
     send(kafka, topic, batch(many, "zstd"))
     send(kafka, topic, batch(GOOD[3:], "zstd"))
-    made = configured(kafka, topic, library, tmp_path)
+    run_config = configured(kafka, topic, library, tmp_path)
     for _ in range(2):  # a restart finds it again
-        with pytest.raises(UnreadableBatch, match=f"offset {at}:"):
-            run(made)
-    with pytest.raises(UnreadableBatch, match=f"offset {at + 1001}:"):
-        run(made, (topic, 0, at))
-    run(made, (topic, 0, at), (topic, 0, at + 1001), (topic, 0, 0))  # which can be read
-    assert [(entry.offset, entry.detail.partition(" cannot")[0]) for entry in entries(made)] == [
-        (at, f"offsets {at} to {at + 1000}"),
-        (at + 1001, f"offsets {at + 1001} to {at + 2001}"),
+        with pytest.raises(UnreadableBatch, match=f"offset {offset}:"):
+            run(run_config)
+    with pytest.raises(UnreadableBatch, match=f"offset {offset + 1001}:"):
+        run(run_config, (topic, 0, offset))
+    run(
+        run_config, (topic, 0, offset), (topic, 0, offset + 1001), (topic, 0, 0)
+    )  # which can be read
+    assert [
+        (entry.offset, entry.detail.partition(" cannot")[0]) for entry in entries(run_config)
+    ] == [
+        (offset, f"offsets {offset} to {offset + 1000}"),
+        (offset + 1001, f"offsets {offset + 1001} to {offset + 2001}"),
     ]
-    assert head(made) == (len(GOOD) + 2002, len(GOOD) + 2, 2)
-    assert differences(made, tmp_path) == []
+    assert head(run_config) == (len(GOOD) + 2002, len(GOOD) + 2, 2)
+    assert differences(run_config, tmp_path) == []
 
 
 def test_a_damaged_batch_may_be_left_out(kafka: str, tmp_path: Path) -> None:
     topic = create_topic(kafka)
     send(kafka, topic, batch(GOOD[:7], "none"))
-    at = send(kafka, topic, batch([b"damaged here"] * 5, "none"))
+    offset = send(kafka, topic, batch([b"damaged here"] * 5, "none"))
     send(kafka, topic, batch(GOOD[7:], "none"))
     (log,) = (logs_of(kafka) / f"{topic}-0").glob("*.log")
     with log.open("r+b") as file:  # a broker sends what its file holds, and does not look at it
         file.seek(log.read_bytes().index(b"damaged here"))
         file.write(b"damaged HERE")
     for library in LIBRARIES:
-        made = configured(kafka, topic, library, tmp_path)
-        with pytest.raises(UnreadableBatch, match=f"{topic}/0 offset {at}"):
-            run(made)
-        assert head(made) == (at, 7, 0)
-        run(made, (topic, 0, at))
-        (entry,) = entries(made)
-        assert (entry.offset, entry.reason) == (at, "unreadable")
-        assert entry.detail.startswith(f"offsets {at} to {at + 4} cannot be read")
-        assert head(made) == (len(GOOD) + 5, len(GOOD) + 1, 1)
-        assert differences(made, tmp_path) == []
+        run_config = configured(kafka, topic, library, tmp_path)
+        with pytest.raises(UnreadableBatch, match=f"{topic}/0 offset {offset}"):
+            run(run_config)
+        assert head(run_config) == (offset, 7, 0)
+        run(run_config, (topic, 0, offset))
+        (entry,) = entries(run_config)
+        assert (entry.offset, entry.reason) == (offset, "unreadable")
+        assert entry.detail.startswith(f"offsets {offset} to {offset + 4} cannot be read")
+        assert head(run_config) == (len(GOOD) + 5, len(GOOD) + 1, 1)
+        assert differences(run_config, tmp_path) == []
 
 
 def test_a_retry_says_how_a_batch_that_was_left_out_is_counted(kafka: str, tmp_path: Path) -> None:
     topic = create_topic(kafka)
     send(kafka, topic, batch([BOMB], "zstd"))
-    made = configured(kafka, topic, LIBRARIES[0], tmp_path)
-    run(made, (topic, 0, 0))
-    more = replace(made, source=replace(made.source, max_batch_bytes=64 << 20))
-    with closing(Ledger.open(made.store.url)) as ledger:
-        (page,) = retry(more, ledger, now_ms=lambda: 0)
+    run_config = configured(kafka, topic, LIBRARIES[0], tmp_path)
+    run(run_config, (topic, 0, 0))
+    larger_config = replace(run_config, source=replace(run_config.source, max_batch_bytes=64 << 20))
+    with closing(Ledger.open(run_config.store.url)) as ledger:
+        (page,) = retry(larger_config, ledger, now_ms=lambda: 0)
     (still,) = page.still
     assert not page.counted and still.reason == "unreadable"
     assert "max_batch_bytes" in still.detail
@@ -188,12 +198,12 @@ def test_kafka_python_reads_past_a_bomb_in_bounded_memory(kafka: str, tmp_path: 
     """300 MB in a few kilobytes, under a limit of memory."""
     topic = create_topic(kafka)
     send(kafka, topic, batch(GOOD, "none"))
-    at = send(kafka, topic, batch([b"0" * (300 << 20)], "zstd"))
+    offset = send(kafka, topic, batch([b"0" * (300 << 20)], "zstd"))
     send(kafka, topic, batch(GOOD, "none"))
     path = tmp_path / "config.toml"
-    made = configured(kafka, topic, "kafka-python", tmp_path)
+    run_config = configured(kafka, topic, "kafka-python", tmp_path)
     path.write_text(toml(source=source_of(kafka, topic, "kafka-python"),
-                         rest=f'[store]\nurl = "{made.store.url}"'))  # fmt: skip
+                         rest=f'[store]\nurl = "{run_config.store.url}"'))  # fmt: skip
     command = [
         sys.executable,
         "-m",
@@ -209,7 +219,7 @@ def test_kafka_python_reads_past_a_bomb_in_bounded_memory(kafka: str, tmp_path: 
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
     ended = subprocess.run(
-        [*command, f"--skip={topic}/0:{at}"], capture_output=True, text=True,
+        [*command, f"--skip={topic}/0:{offset}"], capture_output=True, text=True,
         check=False, preexec_fn=limited, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr

@@ -27,6 +27,6 @@ def test_a_command_that_comes_first_is_parsed_as_among_all_commands(
 
     for name, tail in product(("results", "completion", "resul", "--help", "--json"), TAILS):
         words = [name, *tail.split()]
-        alone = outcome(words)
+        expected = outcome(words)
         with patch.object(arguments, "_parser", lambda meant, first: among_all(meant)):
-            assert outcome(words) == alone, words
+            assert outcome(words) == expected, words

@@ -41,21 +41,21 @@ def commands(heading: str) -> list[str]:
     (section,) = [
         part for part in PAGE.split("\n#") if part.lstrip("#").startswith(f" {heading}\n")
     ]
-    found = [block.text for block in site_blocks.blocks(section) if block.kind == "bash"]
-    assert found, heading
-    return found
+    texts = [block.text for block in site_blocks.blocks(section) if block.kind == "bash"]
+    assert texts, heading
+    return texts
 
 
 def executed(folder: Path, block: str, **environ: str) -> str:
     """All that the commands of a block print, to either stream; fails unless they succeed."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-e", "-u", "-o", "pipefail", "-c", block], cwd=folder, text=True, timeout=240,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env={**os.environ, "PATH": path, "PYTHONPATH": PATHS, **environ},
     )  # fmt: skip
-    assert done.returncode == 0, f"{block}\n{done.stdout}"
-    return done.stdout
+    assert process.returncode == 0, f"{block}\n{process.stdout}"
+    return process.stdout
 
 
 def printed(folder: Path, *words: str) -> str:
@@ -75,8 +75,8 @@ def count(folder: Path, store: str = "clicks.db") -> None:
 
 def results(folder: Path, store: str = "clicks.db") -> object:
     """All results of a store, but the time at which they were read."""
-    found = json.loads(printed(folder, "results", store, "--json", "--window", "all"))
-    return {"rows": found["rows_read"], "results": found["results"]}
+    answer = json.loads(printed(folder, "results", store, "--json", "--window", "all"))
+    return {"rows": answer["rows_read"], "results": answer["results"]}
 
 
 def counted(folder: Path) -> int:
@@ -127,7 +127,9 @@ def test_every_block_of_the_page_is_one_that_a_test_executes() -> None:
     )
     of_page = site_blocks.blocks(PAGE)
     assert {block.kind for block in of_page} == {"bash"}
-    assert [block.text for block in of_page] == [text for one in headings for text in commands(one)]
+    assert [block.text for block in of_page] == [
+        text for heading in headings for text in commands(heading)
+    ]
 
 
 def test_a_backup_beside_a_running_worker_is_restored_and_replayed(folder: Path) -> None:
@@ -139,9 +141,9 @@ def test_a_backup_beside_a_running_worker_is_restored_and_replayed(folder: Path)
         assert (folder / "clicks.db-wal").stat().st_size > 0
         executed(folder, back_up)
         assert worker.process.poll() is None
-        said = executed(folder, check)
-        assert f"{FIRST} events of 1 log read again" in said
-        assert "agrees with the log" in said
+        output = executed(folder, check)
+        assert f"{FIRST} events of 1 log read again" in output
+        assert "agrees with the log" in output
         write_log(folder, LATER)
         worker.process.send_signal(signal.SIGKILL)  # it leaves its -wal behind
         worker.process.wait()
@@ -188,9 +190,9 @@ def test_a_dump_of_postgresql_is_restored_and_replayed(folder: Path, postgres: P
         executed(folder, dump, **environ)
         write_log(folder, LATER)
         count(folder, store)
-        said = executed(folder, restore, **environ)
-        assert f"{LATER} events of 1 log read again" in said
-        assert "agrees with the log" in said
+        output = executed(folder, restore, **environ)
+        assert f"{LATER} events of 1 log read again" in output
+        assert "agrees with the log" in output
         assert results(folder, restored) == results(folder, store)
     finally:
         for name in names:
@@ -204,25 +206,25 @@ def test_a_former_store_is_looked_at_upgraded_and_verified(folder: Path, version
     before = store.read_bytes()
     (upgrade,) = commands("Upgrade")
     look, run = upgrade.splitlines()[0], "\n".join(upgrade.splitlines()[1:])
-    said = executed(folder, look)
-    assert f"has version {version}; a run migrates it to version {VERSION}" in said
+    output = executed(folder, look)
+    assert f"has version {version}; a run migrates it to version {VERSION}" in output
     assert store.read_bytes() == before
-    said = executed(folder, run)
-    assert f"migrated from version {version} to {VERSION}" in said
+    output = executed(folder, run)
+    assert f"migrated from version {version} to {VERSION}" in output
     # Which program counted which offsets is recorded since version 8.
-    assert ("not recorded" in said) is (version < 8)
-    assert f"{LATER} events of 1 log read again" in said
-    assert "agrees with the log" in said
+    assert ("not recorded" in output) is (version < 8)
+    assert f"{LATER} events of 1 log read again" in output
+    assert "agrees with the log" in output
 
 
 def test_a_refused_upgrade_leaves_the_store_as_it_was(folder: Path) -> None:
     former_store(folder, 1)  # with states that this version cannot read
     before = files(folder)
     (refused,) = commands("What a refused upgrade leaves")
-    said = executed(folder, refused)
-    assert "The store was not migrated: its schema still has version 1" in said
-    assert "--restart-metric by_user" in said
-    assert "clicks.db: OK" in said
+    output = executed(folder, refused)
+    assert "The store was not migrated: its schema still has version 1" in output
+    assert "--restart-metric by_user" in output
+    assert "clicks.db: OK" in output
     assert files(folder) == before
 
 
@@ -237,8 +239,8 @@ def test_a_store_of_a_newer_schema_is_refused_as_it_is_and_the_backup_is_replaye
         newer.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", [str(VERSION + 1)])
     before = files(folder)
     (refused,) = commands("Downgrade")
-    said = executed(folder, refused)
-    assert said.count(f"its schema has version {VERSION + 1}, but this program writes") == 2
+    output = executed(folder, refused)
+    assert output.count(f"its schema has version {VERSION + 1}, but this program writes") == 2
     assert files(folder)["clicks.db"] == before["clicks.db"]
     restore, replay = commands("Restore a SQLite store")
     executed(folder, restore)

@@ -31,8 +31,8 @@ def run(path: Path, *flags: str) -> int:
 
 def lateness(path: Path, seconds: int) -> None:
     text = path.read_text(encoding="utf-8")
-    was = next(line for line in text.splitlines() if line.startswith("lateness_s"))
-    path.write_text(text.replace(was, f"lateness_s = {seconds}"), encoding="utf-8")
+    setting = next(line for line in text.splitlines() if line.startswith("lateness_s"))
+    path.write_text(text.replace(setting, f"lateness_s = {seconds}"), encoding="utf-8")
 
 
 def counted_twice(folder: Path) -> Path:
@@ -68,9 +68,9 @@ def test_what_an_older_version_did_not_keep_is_not_a_difference(
     path = former(tmp_path, 7, "plain")
     lateness(path, 86_400)
     assert main(["verify", str(path)]) == 7
-    said = capsys.readouterr().out
-    assert "late: 16 in the ledger, 0 from the log with this lateness_s; not compared" in said
-    assert "nothing differs, but not all could be compared" in said
+    stdout = capsys.readouterr().out
+    assert "late: 16 in the ledger, 0 from the log with this lateness_s; not compared" in stdout
+    assert "nothing differs, but not all could be compared" in stdout
     lateness(path, 600)
     assert main(["verify", str(path)]) == 0
 
@@ -94,20 +94,25 @@ def test_the_history_names_version_schema_and_config_of_each_offset(
     history = json.loads(capsys.readouterr().out)
     assert history["format"] == "streammetrics-history/1"
     assert [
-        (one["start_offset"], one["end_offset"], one["version"], one["settings"]["lateness_s"])
-        for one in history["counted"]
+        (
+            entry["start_offset"],
+            entry["end_offset"],
+            entry["version"],
+            entry["settings"]["lateness_s"],
+        )
+        for entry in history["counted"]
     ] == [
         (0, 3, "0.1.0+gaaaaaaaa", 60),
         (3, 5, "0.1.0+gbbbbbbbb", 60),
         (5, 8, "0.1.0+gbbbbbbbb", 900),
     ]
-    assert {one["schema"] for one in history["counted"]} == {VERSION}
-    first, second, third = (one["config"] for one in history["counted"])
+    assert {entry["schema"] for entry in history["counted"]} == {VERSION}
+    first, second, third = (entry["config"] for entry in history["counted"])
     assert first == second != third
     assert main(["status", store, "--history"]) == 0
-    said = capsys.readouterr().out
-    assert "0.1.0+gaaaaaaaa" in said and first[:12] in said and third[:12] in said
-    settings = [line for line in said.splitlines() if line.startswith(f"{third[:12]}: ")]
+    stdout = capsys.readouterr().out
+    assert "0.1.0+gaaaaaaaa" in stdout and first[:12] in stdout and third[:12] in stdout
+    settings = [line for line in stdout.splitlines() if line.startswith(f"{third[:12]}: ")]
     assert len(settings) == 1 and "lateness_s = 900, max_event_bytes = 262144, " in settings[0]
 
 
@@ -148,8 +153,8 @@ def test_a_shorter_retention_says_what_it_drops_and_needs_a_flag(
     for flags in (["--check"], []):
         capsys.readouterr()
         assert run(path, *flags) == 3
-        said = capsys.readouterr().err
-        assert expected in said and "--drop-windows" in said
+        stderr = capsys.readouterr().err
+        assert expected in stderr and "--drop-windows" in stderr
         with closing(Ledger.open(str(store))) as ledger:
             assert ledger.snapshot() == before
     assert run(path, "--check", "--drop-windows") == 0
@@ -188,8 +193,8 @@ def test_to_end_an_experiment_says_so(tmp_path: Path, capsys: Capture) -> None:
     write_config(tmp_path)
     for flags in (["--check"], []):
         assert run(path, *flags) == 3
-        said = capsys.readouterr().err
-        assert "--drop-metric experiment, which ends the running experiment" in said
+        stderr = capsys.readouterr().err
+        assert "--drop-metric experiment, which ends the running experiment" in stderr
     assert run(path, "--check", "--drop-metric", "experiment") == 0
     assert "experiment: a run ends it" in capsys.readouterr().err
     assert run(path, "--drop-metric", "experiment") == 0

@@ -23,8 +23,8 @@ def asked(capsys: Capture, *words: str) -> dict[str, Any]:
     assert main([*words, "--json"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    found: dict[str, Any] = json.loads(out)
-    return found
+    answer: dict[str, Any] = json.loads(out)
+    return answer
 
 
 def test_every_good_event_counts_once_and_a_late_one_in_its_window(
@@ -32,9 +32,9 @@ def test_every_good_event_counts_once_and_a_late_one_in_its_window(
 ) -> None:
     results = ("results", str(store), "--by", "", "--metric", "ctr")
     assert [row["view"] for row in asked(capsys, *results)["results"]] == ["ratio"]
-    found = asked(capsys, *results, "--views", "all")
-    assert (found["rows_read"], found["quarantined"], found["late"]) == (10, 2, 1)
-    rows = {row["view"]: row for row in found["results"]}
+    answer = asked(capsys, *results, "--views", "all")
+    assert (answer["rows_read"], answer["quarantined"], answer["late"]) == (10, 2, 1)
+    rows = {row["view"]: row for row in answer["results"]}
     assert (rows["numerator"]["value"], rows["denominator"]["value"]) == (4.0, 8.0)
     windows = ["--window", "all", "--by", "", "--metric", "ctr"]
     ratios = [
@@ -47,7 +47,7 @@ def test_every_good_event_counts_once_and_a_late_one_in_its_window(
 
 def test_words_without_a_meaning_are_exit_2(store: Path, capsys: Capture) -> None:
     results = f"results {store}"
-    for words, said in (
+    for words, message in (
         (f"{results} --window soon", "--window: expected total, all, latest, or START/END in ISO"),
         (f"{results} --by x", "--by: expected a grouping of this store ('' for all rows; variant"),
         (f"{results} --where x=1", "--where: expected names that a grouping of this store has"),
@@ -92,7 +92,7 @@ def test_words_without_a_meaning_are_exit_2(store: Path, capsys: Capture) -> Non
     ):
         assert main(words.split()) == 2, words
         out, err = capsys.readouterr()
-        assert out == "" and said in err, words
+        assert out == "" and message in err, words
 
 
 def test_what_is_not_there_is_an_error_and_is_not_made(
@@ -116,9 +116,9 @@ def test_the_status_says_how_far_each_log_is(store: Path, capsys: Capture) -> No
     out = capsys.readouterr().out
     assert re.search(r"clicks\.jsonl/0 +10 +10 +2 +1 +1970-01-01T01:12:00Z", out)
     assert "2 windows of 3,600 s, 1970-01-01T00:00:00Z to 1970-01-01T02:00:00Z" in out
-    found = asked(capsys, "status", str(store))
-    assert [(log["topic"], log["next_offset"]) for log in found["logs"]] == [("clicks.jsonl", 10)]
-    assert [metric["name"] for metric in found["metrics"]] == ["auc", "ctr"]
+    answer = asked(capsys, "status", str(store))
+    assert [(log["topic"], log["next_offset"]) for log in answer["logs"]] == [("clicks.jsonl", 10)]
+    assert [metric["name"] for metric in answer["metrics"]] == ["auc", "ctr"]
 
 
 def test_an_old_generation_stays_readable(tmp_path: Path, capsys: Capture) -> None:

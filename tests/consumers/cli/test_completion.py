@@ -31,8 +31,8 @@ def test_bash_completes_commands_flags_choices_and_files(tmp_path: Path, capsys:
 
     def completed(words: str) -> set[str]:
         ask = ["bash", "--norc", "-c", ASK.format(words=words)]
-        done = subprocess.run(ask, cwd=tmp_path, capture_output=True, text=True, check=True)
-        return set(done.stdout.split())
+        process = subprocess.run(ask, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return set(process.stdout.split())
 
     assert completed("streammetrics ''") >= {command.name for command in COMMANDS}
     assert completed("streammetrics com") == {"compact", "completion"}
@@ -49,11 +49,11 @@ def test_zsh_takes_its_script_from_eval(tmp_path: Path, capsys: Capture) -> None
     (tmp_path / "completion.zsh").write_text(capsys.readouterr().out, encoding="utf-8")
     ask = 'autoload -U compinit; compinit -u -D; eval "$(<completion.zsh)"; '
     ask += "print $_comps[streammetrics]"
-    done = subprocess.run(
+    process = subprocess.run(
         [zsh, "-f", "-c", ask], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert done.stdout == "_shtab_streammetrics\n"
-    assert done.stderr == ""
+    assert process.stdout == "_shtab_streammetrics\n"
+    assert process.stderr == ""
 
 
 def test_another_shell_is_refused_with_those_that_are_known(capsys: Capture) -> None:

@@ -82,11 +82,11 @@ def test_it_prints_the_same_on_any_machine_and_can_be_run_again(
     # A slow machine: two seconds pass between any two readings of its clock.
     slow = partial(service.run, monotonic=count(0, 2.0).__next__)
     monkeypatch.setattr(service, "run", slow)
-    kept = Path(".demo/notes.txt")
-    kept.write_text("mine", encoding="utf-8")
+    notes = Path(".demo/notes.txt")
+    notes.write_text("mine", encoding="utf-8")
     assert demo("--once", "--events", "2000") == 0
     assert capsys.readouterr().out == out
-    assert kept.read_text(encoding="utf-8") == "mine"
+    assert notes.read_text(encoding="utf-8") == "mine"
     assert len(re.findall(r"\nlooks( +1)+\n", out)) == 3
     assert EXPERIMENTS_CONFIG.count(LOOKS) == 3 and COMMITS in EXPERIMENTS_CONFIG
     assert Path(".demo/demo.toml").read_text(encoding="utf-8") == EXPERIMENTS_CONFIG
@@ -147,17 +147,17 @@ def test_it_shows_five_experiments_of_users_who_were_exposed(
 
 def test_its_config_can_be_printed_copied_and_run(capsys: pytest.CaptureFixture[str]) -> None:
     lists = "--items", "10"
-    for name, more, form, metric in (
+    for name, flags, form, metric in (
         ("plain", [], ["--experiments", *lists], "ranking"),
         ("joined", ["--join"], ["--join", *lists], "ranking"),
         ("exposed", ["--exposures"], ["--exposures", "--n-users", "12500"], "revenue"),
     ):
-        assert demo("--print-config", *more) == 0
+        assert demo("--print-config", *flags) == 0
         config = capsys.readouterr().out
         assert not Path(".demo").exists()
         Path("mine.toml").write_text(config.replace("demo.db", f"{name}.db"))
-        (said,) = re.findall(r"#     streammetrics (simulate .*)", config)
-        words = said.replace("200000", "20000").split()
+        (command,) = re.findall(r"#     streammetrics (simulate .*)", config)
+        words = command.replace("200000", "20000").split()
         assert words[:-2] == ["simulate", *form, "--events", "20000"]
         assert main(words) == 0
         assert main(["run", "mine.toml", "--until-end", "--no-serve"]) == 0

@@ -52,9 +52,9 @@ def status(url: str, **headers: str) -> int:
     try:
         with urllib.request.urlopen(
             urllib.request.Request(url, headers=headers), timeout=LIMIT_S
-        ) as one:
-            assert b'"state": "idle"' in one.read()
-            return int(one.status)
+        ) as response:
+            assert b'"state": "idle"' in response.read()
+            return int(response.status)
     except urllib.error.HTTPError as refused:
         with refused:
             return refused.code
@@ -68,8 +68,8 @@ def test_a_store_is_served_until_someone_asks_to_end_and_its_token_is_not_printe
         line = process.stderr.readline()
         url = line.removeprefix("serving ").strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url), line
-        said = f"the server requires its token: open {url}?token=TOKEN once in a browser\n"
-        assert process.stderr.readline() == said
+        message = f"the server requires its token: open {url}?token=TOKEN once in a browser\n"
+        assert process.stderr.readline() == message
         assert status(url + "api/health", authorization=f"Bearer {TOKEN}") == 200
         assert status(url + "api/health") == 401
         process.send_signal(signal.SIGTERM)
@@ -79,24 +79,24 @@ def test_a_store_is_served_until_someone_asks_to_end_and_its_token_is_not_printe
 
 
 def test_a_server_without_a_token_names_its_address_alone() -> None:
-    said: list[str] = []
-    announce("http://127.0.0.1:1/", said.append)
-    assert said == ["serving http://127.0.0.1:1/"]
+    messages: list[str] = []
+    announce("http://127.0.0.1:1/", messages.append)
+    assert messages == ["serving http://127.0.0.1:1/"]
 
 
 def test_what_cannot_be_is_said_without_the_secret(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for flag, value, said in (
+    for flag, value, message in (
         ("--port", "70000", "expected a whole number from 0 to 65535, got 70000"),
         ("--connections-per-peer", "7", "expected a whole number from 8"),
         ("--token", "short", "expected 16 to 200 visible ASCII"),
         ("--token", "with spaces in it, which", "expected 16 to 200 visible ASCII"),
     ):
         assert main(["serve", str(store), flag, value]) == 2
-        told = capsys.readouterr().err
-        assert f"{flag}: {said}" in told
-        assert "short" not in told and "spaces in it" not in told
+        stderr = capsys.readouterr().err
+        assert f"{flag}: {message}" in stderr
+        assert "short" not in stderr and "spaces in it" not in stderr
 
 
 def test_who_serves_to_all_without_a_token_is_warned(caplog: pytest.LogCaptureFixture) -> None:
@@ -108,21 +108,24 @@ def test_who_serves_to_all_without_a_token_is_warned(caplog: pytest.LogCaptureFi
     ):
         caplog.clear()
         warn_where_open(ServerConfig(host=host, token=token))
-        said = [(one.levelname, "set STREAMMETRICS_TOKEN" in one.message) for one in caplog.records]
-        assert said == [("WARNING", True)] * warned, host
+        messages = [
+            (record.levelname, "set STREAMMETRICS_TOKEN" in record.message)
+            for record in caplog.records
+        ]
+        assert messages == [("WARNING", True)] * warned, host
 
 
 class Terminal:
     """The command on a terminal of 80 columns and 24 lines."""
 
     def __init__(self, *words: str) -> None:
-        self.ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        self.before = termios.tcgetattr(theirs)
-        self.theirs = theirs
+        self.ours, tty = pty.openpty()
+        fcntl.ioctl(tty, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.before = termios.tcgetattr(tty)
+        self.theirs = tty
         self.process = subprocess.Popen(
             [sys.executable, "-m", "streammetrics_consumers.cli", *words],
-            cwd=ROOT, stdin=theirs, stdout=theirs, stderr=theirs,
+            cwd=ROOT, stdin=tty, stdout=tty, stderr=tty,
             env={**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"},
         )  # fmt: skip
         self.seen = ""

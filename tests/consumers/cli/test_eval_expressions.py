@@ -62,11 +62,11 @@ def test_values_are_those_of_a_file_that_was_filtered_and_derived_before(
     rows = frame()
     whole = write(tmp_path / f"whole.{form}", rows)
     is_long = (pl.col("surface") == "search") & (pl.col("dwell_s") >= 30)
-    kept = rows.filter(is_long).with_columns(gain=pl.col("reward") * pl.col("weight"))
-    before = write(tmp_path / f"before.{form}", kept)
+    subset = rows.filter(is_long).with_columns(gain=pl.col("reward") * pl.col("weight"))
+    before = write(tmp_path / f"before.{form}", subset)
     for words in (MEANS, (*MEANS, "--json"), (*MEANS, "--users", "user")):
-        alone = printed(capsys, before, *words)
-        assert printed(capsys, whole, *words, *GAIN, "--where", LONG_SEARCHES) == alone
+        expected = printed(capsys, before, *words)
+        assert printed(capsys, whole, *words, *GAIN, "--where", LONG_SEARCHES) == expected
     auc = ("--labels", "click", "--scores", "score", "--metrics", "auc,logloss")
     assert printed(capsys, whole, *auc, "--where", LONG_SEARCHES) == printed(capsys, before, *auc)
     assert printed(capsys, whole, *auc) != printed(capsys, before, *auc)
@@ -82,9 +82,9 @@ def test_a_column_may_be_computed_of_others_and_be_called_as_an_argument_is(
     words = ("--labels", "labels", "--metrics", "ctr")
     computed = ("--columns", "twice=dwell_s * 2", "--columns", "labels=twice >= 60")
     assert printed(capsys, whole, *words, *computed) == printed(capsys, before, *words)
-    kept = write(tmp_path / "kept.parquet", rows.with_columns(labels=labels).filter(labels == 1))
+    path = write(tmp_path / "kept.parquet", rows.with_columns(labels=labels).filter(labels == 1))
     where = ("--where", "labels and twice > 0")
-    assert printed(capsys, whole, *words, *computed, *where) == printed(capsys, kept, *words)
+    assert printed(capsys, whole, *words, *computed, *where) == printed(capsys, path, *words)
 
 
 def test_only_the_rows_that_meet_the_condition_need_values(tmp_path: Path, capsys: Capture) -> None:
@@ -94,10 +94,10 @@ def test_only_the_rows_that_meet_the_condition_need_values(tmp_path: Path, capsy
     path = write(tmp_path / "rows.parquet", rows)
     assert "mean" in printed(capsys, path, *MEANS, *GAIN, "--where", "surface == 'search'")
     row = rows["reward"].is_null().arg_max()
-    said = refusal(capsys, path, *MEANS, *GAIN)
+    message = refusal(capsys, path, *MEANS, *GAIN)
     assert (
         f"rows.parquet, row {row} (the first is 0), reward, read by --columns gain, column 1"
-        in said
+        in message
     )
 
 
@@ -107,8 +107,8 @@ def test_a_row_of_a_later_batch_has_its_number_in_the_file(tmp_path: Path, capsy
     values["dwell_s"][150_000] = None
     path = write(tmp_path / "rows.parquet", pl.DataFrame(values))
     words = ("--labels", "click", "--metrics", "ctr", "--where", "click < 2 and dwell_s > 0")
-    said = refusal(capsys, path, *words)
-    assert "row 150000 (the first is 0), dwell_s, read by --where, column 15:" in said
+    message = refusal(capsys, path, *words)
+    assert "row 150000 (the first is 0), dwell_s, read by --where, column 15:" in message
 
 
 @pytest.mark.parametrize(

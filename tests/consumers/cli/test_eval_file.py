@@ -67,8 +67,8 @@ def file(tmp_path: Path) -> Path:
 def values(capsys: Capture, path: Path, *words: str) -> list[dict[str, Any]]:
     capsys.readouterr()
     assert main(["eval", str(path), "--json", *words]) == 0
-    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
-    return found
+    lines: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    return lines
 
 
 def test_every_format_has_the_values_of_scikit_learn_by_group(
@@ -112,14 +112,14 @@ def test_uplift_compares_the_treated_with_the_others(file: Path, capsys: Capture
     metric.update(ROWS["label"], ROWS["score"], ROWS["treated"])
     words = ["--labels", "label", "--scores", "score", "--treated", "treated"]
     qini, ate, auuc, auc = values(capsys, file, *words, "--metrics", "qini,ate,auuc,auc")
-    found = metric.compute()
-    assert (qini["value"], ate["value"], auuc["value"]) == (found.qini, found.ate, found.gain)
+    result = metric.compute()
+    assert (qini["value"], ate["value"], auuc["value"]) == (result.qini, result.ate, result.gain)
     assert ate["lower"] < ate["value"] < ate["upper"] and auc["metric"] == "auc"
     assert "UserGroups has one" in qini["reason"] and qini["counts"]["rows"] == N
     names = "uplift_in_part(1),uplift_in_part(2, 5),treated_share"
     top, second, share = values(capsys, file, *words, "--metrics", names)
-    assert top["value"] == found.uplift_by_part()[0] and second["metric"] == "uplift_in_part(2, 5)"
-    assert (second["value"], share["value"]) == (found.uplift_by_part(5)[1], found.treated_share)
+    assert top["value"] == result.uplift_by_part()[0] and second["metric"] == "uplift_in_part(2, 5)"
+    assert (second["value"], share["value"]) == (result.uplift_by_part(5)[1], result.treated_share)
     for name, hint in (
         ("uplift_in_part", "write uplift_in_part(1, 10)"),
         ("uplift_in_part(1,2,3)", "write uplift_in_part(1, 10)"),
@@ -150,39 +150,39 @@ def test_a_threshold_decides_what_a_prediction_is_and_the_table_says_so(
     words = ["--labels", "label", "--scores", "score", "--metrics", "recall,auc"]
     labels, scores = ROWS["label"].to_numpy(), ROWS["score"].to_numpy()
     for threshold in ("0.5", "0.3", "0"):
-        given = ["--threshold", threshold] * (threshold != "0.5")
-        recall, _ = values(capsys, file, *words, *given)
+        flags = ["--threshold", threshold] * (threshold != "0.5")
+        recall, _ = values(capsys, file, *words, *flags)
         hits = ((scores >= float(threshold)) & (labels == 1)).sum()
         assert recall["value"] == hits / (labels == 1).sum()
-        assert main(["eval", str(file), *words, *given]) == 0
-        said = f"recall: a score of {threshold} or more is a prediction of 1"
-        assert said in capsys.readouterr().out
+        assert main(["eval", str(file), *words, *flags]) == 0
+        message = f"recall: a score of {threshold} or more is a prediction of 1"
+        assert message in capsys.readouterr().out
 
 
 def test_views_that_choose_a_threshold_show_it(file: Path, capsys: Capture) -> None:
     curve = ExactAUC()
     curve.update(ROWS["label"], ROWS["score"])
-    found, words = curve.compute(), ["--labels", "label", "--scores", "score", "--metrics"]
+    result, words = curve.compute(), ["--labels", "label", "--scores", "score", "--metrics"]
     chosen = {
-        "precision_at_recall(0.8)": found.best("precision", recall_at_least=0.8).points[0],
-        "recall_at_precision(0.6)": found.best("recall", precision_at_least=0.6).points[0],
-        "best_f_beta(1)": found.best("f_beta", beta=1).points[0],
-        "best_f_beta(2)": found.best("f_beta", beta=2).points[0],
-        "precision_at_budget(0.05)": found.threshold_for(predicted_positive=0.05),
-        "recall_at_budget(.07)": found.threshold_for(predicted_positive=0.07),
+        "precision_at_recall(0.8)": result.best("precision", recall_at_least=0.8).points[0],
+        "recall_at_precision(0.6)": result.best("recall", precision_at_least=0.6).points[0],
+        "best_f_beta(1)": result.best("f_beta", beta=1).points[0],
+        "best_f_beta(2)": result.best("f_beta", beta=2).points[0],
+        "precision_at_budget(0.05)": result.threshold_for(predicted_positive=0.05),
+        "recall_at_budget(.07)": result.threshold_for(predicted_positive=0.07),
     }
-    asked = ",".join(chosen).replace("best_f_beta(1)", "best-F1").replace("_at_", "-at-")
-    lines = values(capsys, file, *words, asked)
+    names = ",".join(chosen).replace("best_f_beta(1)", "best-F1").replace("_at_", "-at-")
+    lines = values(capsys, file, *words, names)
     assert [line["metric"] for line in lines] == [*chosen]
     for line, (view, point) in zip(lines, chosen.items(), strict=True):
         assert line["threshold"] == point.threshold
-        assert line["value"] == found.interval(view).estimate
+        assert line["value"] == result.interval(view).estimate
     assert main(["eval", str(file), *words, "auc,best_f1,recall_at_precision(1)"]) == 0
-    head, area, best, none, *said = capsys.readouterr().out.splitlines()
+    head, area, best, none, *notes = capsys.readouterr().out.splitlines()
     assert head.split()[-2:] == ["threshold", "over"] and area.split()[-3] == "—"
     assert float(best.split()[-3]) == chosen["best_f_beta(1)"].threshold  # not rounded
     assert none.startswith("recall_at_precision(1)")
-    assert "a value whose threshold was chosen on these rows is optimistic" in said
+    assert "a value whose threshold was chosen on these rows is optimistic" in notes
 
 
 def test_other_views_with_arguments_are_those_of_the_library(file: Path, capsys: Capture) -> None:
@@ -208,17 +208,17 @@ def test_numbers_have_moments_and_items_of_two_teams_a_preference(
     expected, words = numbers.compute(), ["--values", "grade", "--metrics", "std,max,skewness,mean"]
     shown = [expected.std, expected.maximum, expected.skewness, expected.mean]
     assert [x["value"] for x in values(capsys, file, *words)] == shown
-    both = values(capsys, file, "--labels", "label", "--values", "grade", "--metrics", "mean,rate")
-    assert [x["metric"] for x in both] == ["mean", "ctr"]
-    assert [x["value"] for x in both] == [expected.mean, ROWS["label"].mean()]
+    pair = values(capsys, file, "--labels", "label", "--values", "grade", "--metrics", "mean,rate")
+    assert [x["metric"] for x in pair] == ["mean", "ctr"]
+    assert [x["value"] for x in pair] == [expected.mean, ROWS["label"].mean()]
     (rate,) = values(capsys, file, "--labels", "label", "--metrics", "mean")
-    assert rate == both[1]
+    assert rate == pair[1]
     path = file.with_name("teams.parquet")
     ROWS.with_columns(team=polars.col("day") - 1).write_parquet(path)
     words = ["--labels", "label", "--lists", "query", "--teams", "team"]
-    found = values(capsys, path, *words, "--metrics", "preference,e_value")
-    assert [x["value"] for x in found] == [teams.compute().preference, teams.compute().e_value]
-    assert found[0]["upper"] == teams.compute().interval().upper
+    lines = values(capsys, path, *words, "--metrics", "preference,e_value")
+    assert [x["value"] for x in lines] == [teams.compute().preference, teams.compute().e_value]
+    assert lines[0]["upper"] == teams.compute().interval().upper
 
 
 def test_the_value_of_another_policy_is_that_of_the_library(file: Path, capsys: Capture) -> None:
@@ -228,16 +228,16 @@ def test_the_value_of_another_policy_is_that_of_the_library(file: Path, capsys: 
     LOG.with_columns(half=polars.col("score") / 2).write_parquet(file)
     names = "snips,ips,clipped,dr,sndr,ESS,raw.snips"
     models = ["--predicted-logged", "score", "--predicted-target", "half"]
-    found = values(capsys, file, *OF_POLICY, *models, "--metrics", names)
+    lines = values(capsys, file, *OF_POLICY, *models, "--metrics", names)
     result = policy.compute()
     expected = [getattr(result, name) for name in names.split(",")[:5]]
     expected += [result.effective_sample_size, result.raw.snips]
-    assert [x["value"] for x in found] == expected
-    assert found[3]["upper"] == result.interval("dr").upper
+    assert [x["value"] for x in lines] == expected
+    assert lines[3]["upper"] == result.interval("dr").upper
     # A prediction that no requested value needs is not read.
     assert values(capsys, file, *OF_POLICY, *models[:2], "--metrics", "snips")[0] == {
-        **found[0],
-        "counts": {**found[0]["counts"], "rows_predicted": 0},
+        **lines[0],
+        "counts": {**lines[0]["counts"], "rows_predicted": 0},
     }
 
 
@@ -249,30 +249,30 @@ def test_predicted_classes_have_the_values_of_the_library_and_scores_those_of_tw
     classes = MulticlassConfusion(n_classes=4)
     classes.update(ROWS["grade"], guesses)
     result, names = classes.compute(), "g_mean,macro_f1,f1(micro),rates(2).recall"
-    given = ["--labels", "grade", "--predictions", "guess", "--n-classes", "4"]
-    found = values(capsys, file, *given, "--metrics", names)
-    for one in found:
-        interval = result.interval(one["metric"])
+    words = ["--labels", "grade", "--predictions", "guess", "--n-classes", "4"]
+    lines = values(capsys, file, *words, "--metrics", names)
+    for line in lines:
+        interval = result.interval(line["metric"])
         bounds = interval.estimate, interval.lower, interval.upper
-        assert (one["value"], one["lower"], one["upper"]) == bounds
-    assert [one["metric"] for one in found] == names.split(",")
+        assert (line["value"], line["lower"], line["upper"]) == bounds
+    assert [entry["metric"] for entry in lines] == names.split(",")
     two = BinaryConfusion()
     two.update(ROWS["label"], ROWS["score"])
-    (one,) = values(capsys, file, *given[2:], "--labels", "label", "--scores", "score",
+    (line,) = values(capsys, file, *words[2:], "--labels", "label", "--scores", "score",
                     "--metrics", "g_mean")  # fmt: skip
-    assert one["value"] == two.compute().g_mean
+    assert line["value"] == two.compute().g_mean
 
 
 def test_shown_items_have_the_inequality_of_their_exposure(file: Path, capsys: Capture) -> None:
-    lists = [rng.permutation(30)[: at % 7].tolist() for at in range(N)]
+    lists = [rng.permutation(30)[: index % 7].tolist() for index in range(N)]
     ROWS.with_columns(shown=polars.Series(lists, dtype=polars.List(polars.Int64))).write_parquet(
         file
     )
     shown = ItemExposure(n_items=30, k=4)
     shown.update(lists)
     words = ["--shown", "shown", "--n-items", "30", "--k", "4", "--metrics", "exposure_gini"]
-    (found,) = values(capsys, file, *words)
-    assert found["value"] == shown.compute().gini
+    (line,) = values(capsys, file, *words)
+    assert line["value"] == shown.compute().gini
     assert main(["eval", str(file), *words]) == 0
     out = capsys.readouterr().out
     assert "exposure_gini: of the first 4 items of each list" in out and "514 lists" in out
@@ -289,22 +289,22 @@ def test_the_table_says_why_a_value_is_missing_or_doubtful_and_of_which_group(
     assert [line.split()[2] for line in table[4:6]] == ["undefined", "undefined"]
     assert table[4].split()[:2] == ["few", "snips"] and table[7].split()[2] != "undefined"
     assert table[9] == "clipped: a weight over 10 is clipped to it"
-    said = "\n".join(table[10:])
-    assert "doubts about snips, raw.ips (all): the mean weight is" in said
-    assert "no value of snips, clipped (few): the effective sample size is" in said
-    assert "no interval of largest_weight: the largest weight of more rows is not known" in said
+    notes = "\n".join(table[10:])
+    assert "doubts about snips, raw.ips (all): the mean weight is" in notes
+    assert "no value of snips, clipped (few): the effective sample size is" in notes
+    assert "no interval of largest_weight: the largest weight of more rows is not known" in notes
 
 
 def test_a_file_of_one_row_or_none_says_so(tmp_path: Path, capsys: Capture) -> None:
-    said = []
+    outputs = []
     for n in (0, 1):
         path = tmp_path / f"{n}.parquet"
         LOG.head(n).with_columns(target=0.0).write_parquet(path)
         assert main(["eval", str(path), *OF_POLICY, "--metrics", "effective_sample_size"]) == 0
-        said.append(capsys.readouterr().out.splitlines())
-    assert said[0][1] == "no rows"
-    assert said[1][1].endswith(" 1 row")
-    assert said[1][-1] == "no value of effective_sample_size: all weights are 0"
+        outputs.append(capsys.readouterr().out.splitlines())
+    assert outputs[0][1] == "no rows"
+    assert outputs[1][1].endswith(" 1 row")
+    assert outputs[1][-1] == "no value of effective_sample_size: all weights are 0"
 
 
 def test_very_many_reasons_are_cut(tmp_path: Path, capsys: Capture) -> None:
@@ -333,7 +333,7 @@ def test_groups_are_in_the_order_of_their_numbers_and_very_many_are_cut(
 
 
 def test_words_without_a_meaning_are_exit_2(file: Path, capsys: Capture) -> None:
-    for words, said in (
+    for words, message in (
         ("--labels label", "expected --metrics NAMES"),
         ("--metrics ctr", "expected --labels COLUMN"),
         ("--labels lable --metrics ctr", "--labels: expected a column of day.parquet"),
@@ -374,8 +374,8 @@ def test_words_without_a_meaning_are_exit_2(file: Path, capsys: Capture) -> None
         ("--labels label --metrics threshold_for(0.05)", "; recall_at_budget(0.05) and "),
         ("--labels label --metrics xyz", "got 'xyz'; name one of auc, "),
         *(
-            (f"--labels label --scores score --metrics {given}", said)
-            for given, said in (
+            (f"--labels label --scores score --metrics {name}", hint)
+            for name, hint in (
                 ("precision_at_recall", "got none; write precision_at_recall(0.8)"),
                 (
                     "recall_at_budget()",
@@ -390,32 +390,32 @@ def test_words_without_a_meaning_are_exit_2(file: Path, capsys: Capture) -> None
     ):
         assert main(["eval", str(file), *words.split()]) == 2, words
         out, err = capsys.readouterr()
-        assert out == "" and said in err, words
+        assert out == "" and message in err, words
     assert main(["eval", "day.xlsx", "--labels", "a", "--metrics", "ctr"]) == 2
     assert "ends in .parquet, .csv" in capsys.readouterr().err
 
 
 def test_quantiles_are_those_of_numpy_and_need_no_labels(file: Path, capsys: Capture) -> None:
     names = "median,p99.9,quantile(0.07),maximum,P75"
-    found = values(capsys, file, "--values", "score", "--metrics", names)
+    lines = values(capsys, file, "--values", "score", "--metrics", names)
     scores = ROWS["score"].to_numpy()
     levels = (0.5, 0.999, None, 1.0, 0.75)
-    assert [one["value"] for one in found] == [
+    assert [line["value"] for line in lines] == [
         # Of 600 rows the 0.07-quantile is the 42nd; numpy takes the 43rd, since 600 * 0.07 > 42.
         np.sort(scores)[41] if level is None else np.quantile(scores, level, method="inverted_cdf")
         for level in levels
     ]
-    assert [one["metric"] for one in found] == names.lower().split(",")
-    assert all(one["lower"] <= one["value"] <= one["upper"] for one in found[:1])
-    assert "not known" in found[3]["reason"]
-    for words, said in (
+    assert [line["metric"] for line in lines] == names.lower().split(",")
+    assert all(line["lower"] <= line["value"] <= line["upper"] for line in lines[:1])
+    assert "not known" in lines[3]["reason"]
+    for words, message in (
         ("--metrics p99", "--metrics p99: expected --values COLUMN"),
         ("--values score --metrics p99,auc", "--metrics auc: expected --labels COLUMN (labels: 0 "),
         ("--values score --metrics quantile", "got none; write quantile(0.5)"),
         ("--values variant --metrics p99", "a column of numbers, got 'variant'"),
     ):
         assert main(["eval", str(file), *words.split()]) == 2, words
-        assert said in capsys.readouterr().err, words
+        assert message in capsys.readouterr().err, words
 
 
 def test_bad_rows_and_files_are_named_with_their_place(tmp_path: Path, capsys: Capture) -> None:
@@ -426,7 +426,7 @@ def test_bad_rows_and_files_are_named_with_their_place(tmp_path: Path, capsys: C
     )
     (tmp_path / "torn.parquet").write_bytes(b"PAR1 and no more")
     (tmp_path / "torn.csv").write_bytes(b"label,score\n1,2\n1,2,3\n")
-    for name, said in (
+    for name, message in (
         ("bad.parquet", "bad.parquet, row 555 (the first is 0), label: expected 0 or 1"),
         ("null.parquet", "row 0 (the first is 0), score: expected"),
         ("torn.parquet", "torn.parquet: expected a .parquet file"),
@@ -436,7 +436,7 @@ def test_bad_rows_and_files_are_named_with_their_place(tmp_path: Path, capsys: C
         words = ["--labels", "label", "--scores", "score", "--metrics", "auc"]
         assert main(["eval", str(tmp_path / name), *words]) == 1, name
         out, err = capsys.readouterr()
-        assert out == "" and said in err and "Traceback" not in err, err
+        assert out == "" and message in err and "Traceback" not in err, err
 
 
 def test_a_run_is_evaluated_against_judgments_also_by_subtopic(
@@ -446,10 +446,10 @@ def test_a_run_is_evaluated_against_judgments_also_by_subtopic(
     qrels.write_text("q1 1 a 1\nq1 2 a 1\nq1 2 b 1\nq2 1 c 0\nq3 1 d 1\n")
     run.write_text("q1 Q0 b 1 2.5 x\nq1 Q0 a 2 1.5 x\nq2 Q0 c 1 1 x\nq9 Q0 c 1 1 x\n")
     names = "alpha_nDCG@2,ERR-IA@2,P@1"
-    found = values(capsys, run, "--qrels", str(qrels), "--metrics", names)
+    lines = values(capsys, run, "--qrels", str(qrels), "--metrics", names)
     expected = evaluate(qrels, run, names.split(","))
-    assert {line["metric"]: line["value"] for line in found} == dict(expected)
-    assert found[0]["upper"] == expected.interval("alpha_nDCG@2").upper
+    assert {line["metric"]: line["value"] for line in lines} == dict(expected)
+    assert lines[0]["upper"] == expected.interval("alpha_nDCG@2").upper
     assert main(["eval", str(run), "--qrels", str(qrels), "--metrics", names]) == 0
     out = capsys.readouterr().out
     assert "AlphaNDCG@2" in out and "2 lists" in out
@@ -467,27 +467,27 @@ def test_subtopics_of_rows_are_a_column_of_arrays(tmp_path: Path, capsys: Captur
     )
     columns = ["--labels", "y", "--scores", "s", "--lists", "q"]
     names = "StRecall@2,ndcg@2"
-    found = values(capsys, file, *columns, "--subtopics", "t", "--metrics", names)
-    assert [line["value"] for line in found] == [2 / 3, 1.0]
-    for more, said in (
+    lines = values(capsys, file, *columns, "--subtopics", "t", "--metrics", names)
+    assert [line["value"] for line in lines] == [2 / 3, 1.0]
+    for flags, message in (
         ([], "--metrics strec@2: expected --subtopics COLUMN"),
         (["--subtopics", "n"], "expected a column of arrays, got 'n', which has texts"),
     ):
-        assert main(["eval", str(file), *columns, *more, "--metrics", "strec@2"]) == 2
-        assert said in capsys.readouterr().err
+        assert main(["eval", str(file), *columns, *flags, "--metrics", "strec@2"]) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_a_run_takes_measures_of_lists_alone(tmp_path: Path, capsys: Capture) -> None:
     qrels, run = tmp_path / "qrels", tmp_path / "run"
     qrels.write_text("q1 0 a 1\n")
     run.write_text("q1 Q0 a 1 1 x\n")
-    for words, said in (
+    for words, message in (
         ("--metrics auc", "expected a measure of lists such as ndcg@10, got 'auc'"),
         ("--metrics P@1 --labels y", "--labels: expected none with --qrels"),
         ("--metrics P@1 --by y", "--by: expected a file of queries and their values, got 'y'"),
         ("", "expected --metrics NAMES"),
     ):
         assert main(["eval", str(run), "--qrels", str(qrels), *words.split()]) == 2, words
-        assert said in capsys.readouterr().err, words
+        assert message in capsys.readouterr().err, words
     assert main(["eval", str(run), "--qrels", str(run), "--metrics", "P@1"]) != 0
     assert "this looks like a run" in capsys.readouterr().err

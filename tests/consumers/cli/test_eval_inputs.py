@@ -41,8 +41,16 @@ def test_several_files_of_the_same_columns_count_as_one(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ROWS.write_parquet("whole.parquet")
-    asked = [*WORDS, "--lists", "query", "--by", "variant", "--metrics", "auc,gauc,logloss,ndcg@3"]
-    expected = printed(capsys, "whole.parquet", *asked)
+    arguments = [
+        *WORDS,
+        "--lists",
+        "query",
+        "--by",
+        "variant",
+        "--metrics",
+        "auc,gauc,logloss,ndcg@3",
+    ]
+    expected = printed(capsys, "whole.parquet", *arguments)
     # A list that lies in two files is one list, and a variant may be missing in a file.
     parts = {"day-1.csv": ROWS[:101], "day-2.parquet": ROWS[101:500], "day-3.jsonl": ROWS[500:]}
     for name, part in parts.items():
@@ -50,11 +58,11 @@ def test_several_files_of_the_same_columns_count_as_one(
         write = {"v": columns.write_csv, "t": columns.write_parquet, "l": columns.write_ndjson}
         write[name[-1]](name)  # type: ignore[operator]
     for words in (parts, ["day-*"], ["day-3.jsonl", "day-[12]*"]):
-        assert printed(capsys, *words, *asked) == expected
-    one = ROWS.filter(polars.col("variant") == "a")
-    one.write_csv("only-a.csv")
+        assert printed(capsys, *words, *arguments) == expected
+    subset = ROWS.filter(polars.col("variant") == "a")
+    subset.write_csv("only-a.csv")
     ROWS.filter(polars.col("variant") == "b").write_csv("only-b.csv")
-    assert printed(capsys, "only-*.csv", *asked) == expected
+    assert printed(capsys, "only-*.csv", *arguments) == expected
 
 
 def test_an_error_names_the_file_and_its_row(
@@ -65,16 +73,16 @@ def test_an_error_names_the_file_and_its_row(
     (tmp_path / "b.csv").write_text("label,score,day\n1,0.5,1\n7,0.25,1\n")
     (tmp_path / "c.csv").write_text("label,points,day\n1,0.5,1\n")
     (tmp_path / "d.csv").write_text("label,score,day\n1,0.5,x\n")
-    for other, said, code in (
+    for file, message, code in (
         ("b.csv", "b.csv, row 1 (the first is 0), label: expected", 1),
         ("c.csv", "c.csv: expected the columns of a.csv, got others or fewer (points, score)", 2),
         ("d.csv", "d.csv: expected integers as day, as in a.csv, got texts; convert them", 2),
         ("absent.csv", "absent.csv", 1),
         ("b.txt", "expected a file that ends in .parquet, .csv", 2),
     ):
-        words = ["a.csv", other, *WORDS, "--by", "day", "--metrics", "auc"]
-        assert main(["eval", *words]) == code, other
-        assert said in capsys.readouterr().err, other
+        words = ["a.csv", file, *WORDS, "--by", "day", "--metrics", "auc"]
+        assert main(["eval", *words]) == code, file
+        assert message in capsys.readouterr().err, file
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
@@ -86,11 +94,11 @@ def test_rows_come_from_standard_input(
     write[kind](path)  # type: ignore[operator]
     stream = io.TextIOWrapper(io.BytesIO(path.read_bytes()))
     monkeypatch.setattr(sys, "stdin", stream)
-    asked = [*WORDS, "--metrics", "auc,f1"]
-    assert printed(capsys, "-", *asked) == printed(capsys, str(path), *asked)
+    arguments = [*WORDS, "--metrics", "auc,f1"]
+    assert printed(capsys, "-", *arguments) == printed(capsys, str(path), *arguments)
     stream = io.TextIOWrapper(io.BytesIO(b"label,score\n7,0.5\n"))
     monkeypatch.setattr(sys, "stdin", stream)
-    assert main(["eval", "-", *asked]) == 1
+    assert main(["eval", "-", *arguments]) == 1
     assert "standard input, row 0 (the first is 0), label" in capsys.readouterr().err
 
 
@@ -103,21 +111,24 @@ def test_intervals_over_users_are_those_of_user_groups(tmp_path: Path, capsys: C
     area.update(users, **columns)
     rates.update(users, **columns)
     groups.update(users=users, **columns, groups=ROWS["query"].to_list())
-    asked = [*WORDS, "--lists", "query", "--users", "user", "--metrics", "auc,gauc,f1,best_f1"]
-    lines = printed(capsys, str(path), *asked)
-    plain = printed(capsys, str(path), *asked[:6], "--metrics", "auc,gauc,f1,best_f1")
+    arguments = [*WORDS, "--lists", "query", "--users", "user", "--metrics", "auc,gauc,f1,best_f1"]
+    lines = printed(capsys, str(path), *arguments)
+    plain = printed(capsys, str(path), *arguments[:6], "--metrics", "auc,gauc,f1,best_f1")
     expected = [area.compute(), groups.compute(), rates.compute()]
     for line, result, view in zip(lines, expected, ("auc", "gauc", "f1"), strict=False):
         interval = result.interval(view)
         assert (line["lower"], line["upper"]) == (interval.lower, interval.upper), view
-    for line, alone in zip(lines, plain, strict=True):
-        assert (line["value"], line["counts"]) == (alone["value"], alone["counts"])
-        assert line.get("threshold") == alone.get("threshold") and line["upper"] != alone["upper"]
-    sliced = printed(capsys, str(path), *asked, "--by", "variant")
+    for line, plain_line in zip(lines, plain, strict=True):
+        assert (line["value"], line["counts"]) == (plain_line["value"], plain_line["counts"])
+        assert (
+            line.get("threshold") == plain_line.get("threshold")
+            and line["upper"] != plain_line["upper"]
+        )
+    sliced = printed(capsys, str(path), *arguments, "--by", "variant")
     of_a, part = UserGroups(ExactAUC()), ROWS.filter(polars.col("variant") == "a")
     of_a.update(part["user"].to_list(), labels=part["label"], scores=part["score"])
     assert sliced[0]["upper"] == of_a.compute().interval("auc").upper
-    assert main(["eval", str(path), *asked]) == 0
+    assert main(["eval", str(path), *arguments]) == 0
     text = capsys.readouterr().out
     assert "intervals assume that users are independent" in text
     assert "rows and lists are independent" not in text
@@ -128,10 +139,10 @@ def test_intervals_over_users_are_those_of_user_groups(tmp_path: Path, capsys: C
 def test_rows_are_written_in_other_forms(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "rows.csv"
     ROWS.write_csv(path)
-    asked = [str(path), *WORDS, "--by", "variant", "--metrics", "auc,ctr"]
-    assert main(["eval", *asked, "--format", "md"]) == 0
+    arguments = [str(path), *WORDS, "--by", "variant", "--metrics", "auc,ctr"]
+    assert main(["eval", *arguments, "--format", "md"]) == 0
     head, alignment, *lines = capsys.readouterr().out.splitlines()
     assert head == "| variant | metric | value | 95 % CI | over |"
     assert alignment == "|:---|:---|---:|---:|---:|" and len(lines) == 4
-    assert main(["eval", *asked, "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out) == printed(capsys, *asked)
+    assert main(["eval", *arguments, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == printed(capsys, *arguments)

@@ -60,17 +60,17 @@ def test_several_runs_are_compared_with_the_first_one_as_the_library_does(
     folder: Path, capsys: Capture
 ) -> None:
     runs = {name.removesuffix(".run"): folder / name for name in RUNS}
-    found = compare_runs(folder / "qrels", runs, MEASURES)
+    result = compare_runs(folder / "qrels", runs, MEASURES)
     lines = printed(capsys, *RUNS, *OF_RUNS)
     assert [(line["metric"], line["run"]) for line in lines] == [
-        (measure, run) for measure in found.runs["a"].means for run in runs
+        (measure, run) for measure in result.runs["a"].means for run in runs
     ]
     for line in lines:
-        assert line["value"] == found.runs[line["run"]][line["metric"]]
+        assert line["value"] == result.runs[line["run"]][line["metric"]]
         if line["run"] == "a":
             assert "difference" not in line
             continue
-        entry = found.difference(line["run"], line["metric"])
+        entry = result.difference(line["run"], line["metric"])
         for name in ("lower", "upper", "pvalue", "pvalue_holm", "better", "worse", "baseline"):
             assert line["difference"][name] == getattr(entry, name)
         assert line["difference"]["value"] == entry.difference
@@ -90,30 +90,30 @@ def test_a_file_of_queries_gives_slices_and_another_one_users(
 ) -> None:
     users = json.loads((folder / "users.json").read_text())
     runs = {"a": folder / "a.run", "b": folder / "b.run"}
-    found = compare_runs(folder / "qrels", runs, MEASURES, by=SLICES, users=users)
-    given = ["--by", "slices.tsv", "--users", "users.json"]
-    lines = printed(capsys, "a.run", "b.run", *OF_RUNS, *given)
+    result = compare_runs(folder / "qrels", runs, MEASURES, by=SLICES, users=users)
+    flags = ["--by", "slices.tsv", "--users", "users.json"]
+    lines = printed(capsys, "a.run", "b.run", *OF_RUNS, *flags)
     differences = [line for line in lines if line["run"] == "b"]
     assert [line["slice"] for line in differences] == [
         {},
         {"slice": "long"},
         {"slice": "short"},
     ] * 2
-    entry = found.difference("b", MEASURES[0])
+    entry = result.difference("b", MEASURES[0])
     assert differences[0]["difference"]["pvalue_holm"] == entry.pvalue_holm
     assert differences[0]["difference"]["upper"] == entry.upper
     assert differences[4]["difference"]["value"] == (
-        found.slices["long"].difference("b", "map").difference
+        result.slices["long"].difference("b", "map").difference
     )
     whole = evaluate(folder / "qrels", runs["a"], MEASURES, by=SLICES)
-    alone = printed(capsys, "a.run", *OF_RUNS, "--by", "slices.tsv")
-    assert [(line["slice"]["slice"], line["value"]) for line in alone] == [
+    single_lines = printed(capsys, "a.run", *OF_RUNS, "--by", "slices.tsv")
+    assert [(line["slice"]["slice"], line["value"]) for line in single_lines] == [
         (key, value) for key, part in whole.slices.items() for value in part.values()
     ]
-    text = shown(capsys, "a.run", "b.run", *OF_RUNS, *given)
+    text = shown(capsys, "a.run", "b.run", *OF_RUNS, *flags)
     assert "intervals assume that users are independent" in text
     assert "no interval of " in text and " (long b)" in text
-    assert "intervals assume that users" in shown(capsys, "a.run", *OF_RUNS, *given[2:])
+    assert "intervals assume that users" in shown(capsys, "a.run", *OF_RUNS, *flags[2:])
 
 
 def test_the_rules_of_another_program_are_named_and_used(folder: Path, capsys: Capture) -> None:
@@ -124,9 +124,9 @@ def test_the_rules_of_another_program_are_named_and_used(folder: Path, capsys: C
     assert "measured by the rules of trec_eval" in text
     assert "2 queries of the judgments that the run lacks: left out" in text
     # What a name says is kept: the parameters of a measure are not those of the other program.
-    given = ["--metrics", "NDCG(gain='exponential')@10", "--like", "trec_eval"]
-    [line] = printed(capsys, "a.run", "--qrels", "qrels", *given)
-    exponential = evaluate(folder / "qrels", folder / "a.run", given[1], like="trec_eval")
+    flags = ["--metrics", "NDCG(gain='exponential')@10", "--like", "trec_eval"]
+    [line] = printed(capsys, "a.run", "--qrels", "qrels", *flags)
+    exponential = evaluate(folder / "qrels", folder / "a.run", flags[1], like="trec_eval")
     assert line["value"] == exponential["ndcg@10"] != expected["NDCG(gain='linear')@10"]
 
 
@@ -135,19 +135,19 @@ def test_each_query_has_a_line_with_a_column_for_each_run(folder: Path, capsys: 
         run: evaluate("qrels", f"{run}.run", MEASURES).by_query["NDCG@10"] for run in ("a", "b")
     }
     lines = printed(capsys, "a.run", "b.run", *OF_RUNS, "--per-query")
-    found = [line for line in lines if line["metric"] == "NDCG@10" and line["query"] != "q6"]
-    assert [line["value"] for line in found] == np.stack([*expected.values()])[
+    entries = [line for line in lines if line["metric"] == "NDCG@10" and line["query"] != "q6"]
+    assert [line["value"] for line in entries] == np.stack([*expected.values()])[
         :, :4
     ].T.ravel().tolist()
-    assert [line["run"] for line in found] == ["a", "b"] * 4
+    assert [line["run"] for line in entries] == ["a", "b"] * 4
     text = shown(capsys, "a.run", "b.run", *OF_RUNS, "--per-query")
     assert [line.split() for line in text.splitlines()[:2]] == [
         ["query", "metric", "a", "b"],
         ["q1", "NDCG@10", "0.8262", "1.0000"],
     ]
     assert "q6     NDCG@10  undefined  undefined" in text
-    alone = shown(capsys, "a.run", *OF_RUNS, "--per-query", "--format", "csv")
-    assert alone.splitlines()[:2] == ["query,metric,value", "q1,NDCG@10,0.8262"]
+    table = shown(capsys, "a.run", *OF_RUNS, "--per-query", "--format", "csv")
+    assert table.splitlines()[:2] == ["query,metric,value", "q1,NDCG@10,0.8262"]
     assert set(printed(capsys, "a.run", *OF_RUNS, "--per-query")[0]) == {"query", "metric", "value"}
 
 
@@ -164,8 +164,8 @@ def test_a_table_is_written_in_other_forms(folder: Path, capsys: Capture) -> Non
     assert rows[2][4] in text
     as_json = shown(capsys, *runs, *OF_RUNS, "--format", "json")
     assert as_json == shown(capsys, *runs, *OF_RUNS, "--json")
-    one = shown(capsys, "a.run", *OF_RUNS, "--format", "csv").splitlines()
-    assert one[0] == "metric,value,95 % CI,over"
+    table = shown(capsys, "a.run", *OF_RUNS, "--format", "csv").splitlines()
+    assert table[0] == "metric,value,95 % CI,over"
 
 
 def test_a_run_comes_from_standard_input(
@@ -200,9 +200,9 @@ def test_rows_of_learning_to_rank_are_judgments_of_the_scores_of_models(
     truth = {"1": {0: 2, 1: 0}, "2": {2: 1, 3: 0}}
     runs = {"a": {"1": {0: 0.9, 1: 0.1}, "2": {2: 0.2, 3: 0.3}},
             "b": {"1": {0: 0.2, 1: 0.3}, "2": {2: 0.9, 3: 0.3}}}  # fmt: skip
-    found = compare_runs(truth, runs, "mrr")
+    result = compare_runs(truth, runs, "mrr")
     lines = printed(capsys, "a.pred", "b.pred", "--qrels", "test.txt", "--metrics", "mrr")
-    assert [line["value"] for line in lines] == [run["mrr"] for run in found.runs.values()]
+    assert [line["value"] for line in lines] == [run["mrr"] for run in result.runs.values()]
     (folder / "rank.test").write_text("2 1:.5\n0 1:.4\n1 1:.1\n0 1:.1\n")
     (folder / "rank.test.query").write_text("2\n2\n")
     same = printed(capsys, "a.pred", "--qrels", "rank.test", "--metrics", "mrr")
@@ -224,11 +224,11 @@ def test_logs_are_evaluated_by_sample_and_compared_by_model(folder: Path, capsys
     values = np.random.default_rng(3).random((2, 30)).round(3)
     for name, column in zip(("a", "b"), values.tolist(), strict=True):
         write_log(folder / f"{name}.json", f"org/{name}", column)
-    found = evaluate_samples("a.json", users="passage")
+    result = evaluate_samples("a.json", users="passage")
     lines = printed(capsys, "a.json", "--users", "passage")
     for line in lines:
-        interval = found.interval(line["metric"])
-        assert (line["value"], line["upper"]) == (found[line["metric"]], interval.upper)
+        interval = result.interval(line["metric"])
+        assert (line["value"], line["upper"]) == (result[line["metric"]], interval.upper)
         assert line["counts"] == {"samples": 30}
     text = shown(capsys, "a.json", "--metrics", "points", "--by", "kind")
     assert [line.split()[:2] for line in text.splitlines()[1:3]] == [
@@ -259,7 +259,7 @@ def test_words_that_runs_and_logs_do_not_take_are_exit_2(folder: Path, capsys: C
     (folder / "empty").write_text("# q1 x\n\n")
     (folder / "rows.csv").write_text("label,score\n1,0.5\n")
     of_run = "a.run --qrels qrels --metrics map"
-    for words, said, code in (
+    for words, message, code in (
         (f"{of_run} --by absent", "--by: expected a file of queries and their values", 2),
         (f"{of_run} --users one.tsv", "one.tsv: expected a query and its value in line 1", 1),
         (f"{of_run} --users bad.json", "bad.json: expected JSON", 1),
@@ -281,4 +281,4 @@ def test_words_that_runs_and_logs_do_not_take_are_exit_2(folder: Path, capsys: C
     ):
         assert main(["eval", *words.split()]) == code, words
         out, err = capsys.readouterr()
-        assert out == "" and said in err, (words, err)
+        assert out == "" and message in err, (words, err)

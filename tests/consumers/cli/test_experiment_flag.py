@@ -42,13 +42,13 @@ def test_results_begin_with_the_index_or_are_of_one(store: Path) -> None:
     assert whole.index("ranker") < whole.index("since the start, by variant")
     for line in ("experiment  state", "more of one: --experiment NAME", "1 kept", "0.1 of 14"):
         assert line in whole
-    one = printed("results", store, "--experiment", "pricing")
-    assert one.startswith("store.db, generation 1, experiment pricing\n")
-    assert "cheap - full" in one and "ranker" not in one
-    assert "66 events name an arm that is not declared" in one
-    found = json.loads(printed("results", store, "--experiment", "pricing", "--json"))
-    assert {row["slice"]["variant"] for row in found["results"]} == {"cheap", "full"}
-    assert "experiments" not in found
+    text = printed("results", store, "--experiment", "pricing")
+    assert text.startswith("store.db, generation 1, experiment pricing\n")
+    assert "cheap - full" in text and "ranker" not in text
+    assert "66 events name an arm that is not declared" in text
+    answer = json.loads(printed("results", store, "--experiment", "pricing", "--json"))
+    assert {row["slice"]["variant"] for row in answer["results"]} == {"cheap", "full"}
+    assert "experiments" not in answer
     assert set(json.loads(printed("results", store, "--json"))["experiments"]) == {
         "experiments", "format", "generation", "incomplete", "interactions", "layers", "offsets",
             "overlaps",
@@ -65,24 +65,24 @@ def test_an_unknown_name_is_a_wrong_command(store: Path) -> None:
 def test_a_report_is_of_one_or_has_the_index(store: Path) -> None:
     whole = printed("report", store, "-o", "-", "--metric", "ctr")
     assert "<h2>Experiments</h2>" in whole and ">pricing<" in whole
-    one = printed("report", store, "-o", "-", "--metric", "ctr", "--experiment", "pricing")
-    assert "<title>store.db, experiment pricing, generation 1 - streammetrics</title>" in one
-    assert "<h2>Experiments</h2>" not in one and "cheap - full" in one
+    report = printed("report", store, "-o", "-", "--metric", "ctr", "--experiment", "pricing")
+    assert "<title>store.db, experiment pricing, generation 1 - streammetrics</title>" in report
+    assert "<h2>Experiments</h2>" not in report and "cheap - full" in report
 
 
 def test_the_state_of_an_arm_is_exported_with_where_it_was_counted(
     store: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "arm.state"
-    of = ["--experiment", "pricing", "--metric", "ctr", "--where", "variant=cheap"]
-    printed("export", store, *of, "-o", path)
+    flags = ["--experiment", "pricing", "--metric", "ctr", "--where", "variant=cheap"]
+    printed("export", store, *flags, "-o", path)
     state = read_state(path)
     assert isinstance(state, UserGroups)
-    result = json.loads(printed("results", store, *of, "--json", "--views", "all"))
+    result = json.loads(printed("results", store, *flags, "--json", "--views", "all"))
     assert {row["digest"] for row in result["results"]} == {state.digest()}
     pieces = {piece for _, piece, _, _ in state.provenance}
     assert pieces == {'total/{"variant": "cheap"}/experiment/pricing/ctr'}
-    error = printed("export", store, *of[:4], "-o", path, code=USAGE)
+    error = printed("export", store, *flags[:4], "-o", path, code=USAGE)
     assert "of this store (variant)" in error
 
 

@@ -105,12 +105,12 @@ def test_groups_and_values_are_those_of_the_states_that_partial_emits(
     capsys.readouterr()
     assert main(["eval", str(path), *words]) == 0
     lines = json.loads(capsys.readouterr().out)
-    found = {
+    values = {
         (line["slice"]["variant"], line["slice"]["mobile"], line["metric"]): line["value"]
         for line in lines
     }
-    assert found == expected
+    assert values == expected
     # Texts before None, and each text with False and then True.
-    assert [*dict.fromkeys(group[:2] for group in found)] == [
+    assert [*dict.fromkeys(group[:2] for group in values)] == [
         (variant, mobile) for variant in ("a", "b\x1b[31m", None) for mobile in (False, True)
     ]

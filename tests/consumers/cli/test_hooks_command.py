@@ -142,8 +142,8 @@ def test_the_event_of_the_page_is_as_the_schema_says() -> None:
 def test_each_event_that_is_sent_is_as_the_schema_says(tmp_path: Path) -> None:
     with receiving() as receiver:
         run(config(tmp_path, hook(receiver.url)))
-    for one in receiver.received:
-        validate(one.event)
+    for request in receiver.received:
+        validate(request.event)
     assert len(receiver.received) == 3
 
 

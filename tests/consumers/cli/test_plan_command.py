@@ -101,10 +101,10 @@ def test_an_experiment_is_planned_by_its_config_and_by_its_store_alone(
     assert planned["units_per_day"] == pytest.approx(2_000 / 2.9, rel=0.05)
     assert documents(capsys, "--store", str(store)) == [planned]
     assert documents(capsys, "--config", str(config), "--store", str(store)) == [planned]
-    [other] = documents(capsys, "--config", str(config), "--effect", "10%", "--power", "0.9",
+    [variation] = documents(capsys, "--config", str(config), "--effect", "10%", "--power", "0.9",
                         "--share", "0.5", "--level", "0.9")  # fmt: skip
-    assert other["effect"] == pytest.approx(0.0375) and other["power"] == 0.9
-    assert other["shares"] == {"control": 0.5, "treatment": 0.5} and other["level"] == 0.9
+    assert variation["effect"] == pytest.approx(0.0375) and variation["power"] == 0.9
+    assert variation["shares"] == {"control": 0.5, "treatment": 0.5} and variation["level"] == 0.9
     assert "expected one of ctr" in refusal(capsys, "--config", str(config), "--metric", "auc")
 
 

@@ -44,18 +44,18 @@ def test_every_command_that_reads_answers_the_same(
         ["quarantine", "{}", "--json"],
         ["export", "{}", "-o", f"{tmp_path}/{{}}.state"],
     ):
-        said = []
+        outputs = []
         for name, store in (("file", file), ("url", url)):
             assert main([words[0], store, *(word.format(name) for word in words[2:])]) == 0
-            said.append(capsys.readouterr().out.replace(f"{name}.state", "x.state"))
-        assert said[0] == said[1]
+            outputs.append(capsys.readouterr().out.replace(f"{name}.state", "x.state"))
+        assert outputs[0] == outputs[1]
     assert (tmp_path / "file.state").read_bytes() == (tmp_path / "url.state").read_bytes()
 
 
 def test_a_password_is_nowhere_to_be_read(tmp_path: Path, url: str, capsys: Capture) -> None:
     password = make_url(url).password or "secret-word"  # a server of ours asks for none
-    more = {"sslpassword": "secret-word"}
-    guarded = make_url(url).set(password=password).update_query_dict(more)
+    query = {"sslpassword": "secret-word"}
+    guarded = make_url(url).set(password=password).update_query_dict(query)
     secret = guarded.render_as_string(hide_password=False)
     counted(tmp_path, secret)
     run = ["run", str(tmp_path / "clicks.toml"), "--until-end", "--no-serve", "--store", secret]

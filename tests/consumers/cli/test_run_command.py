@@ -42,7 +42,7 @@ def test_a_file_of_events_that_is_not_there_is_exit_1_and_makes_no_store(
     assert main(["run", str(path), "--no-serve"]) == 1
     missing = tmp_path / "clicks.jsonl"
     assert f"[source] path: expected a file of events, got {missing}" in capsys.readouterr().err
-    assert [one.name for one in tmp_path.iterdir()] == ["clicks.toml"]
+    assert [file.name for file in tmp_path.iterdir()] == ["clicks.toml"]
 
 
 def test_a_flag_goes_before_the_environment_and_that_before_the_file(
@@ -76,7 +76,7 @@ def test_a_flag_of_run_that_cannot_be_is_exit_2_and_makes_no_store(
 ) -> None:
     write_events(tmp_path)
     run = ["run", str(write_config(tmp_path)), "--no-serve", "--until-end"]
-    for flag, value, said in (
+    for flag, value, message in (
         ("--from", "yesterday", "--from: expected a time in ISO UTC"),
         (
             "--partitions",
@@ -91,7 +91,7 @@ def test_a_flag_of_run_that_cannot_be_is_exit_2_and_makes_no_store(
         ("--from", "2024-01-01", "--from: expected beginning or latest, since a file has no"),
     ):
         assert main([*run, flag, value]) == 2
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err
         assert not (tmp_path / "store.db").exists()
 
 
@@ -134,13 +134,13 @@ def test_a_check_and_a_dry_run_say_what_is_there_and_leave_everything_as_it_was(
     write_events(tmp_path)
     for begun in (False, True):
         before = contents(tmp_path)
-        for more in ([], ["--new-generation"])[: 1 + begun]:
+        for flags in ([], ["--new-generation"])[: 1 + begun]:
             capsys.readouterr()
-            assert main([*run, "--check", *more]) == 0
+            assert main([*run, "--check", *flags]) == 0
             out, err = capsys.readouterr()
             assert out == "" and "clicks.jsonl/0: offsets 0 to 10" in err
             assert ("store.db: it does not exist yet; a run creates it" in err) is not begun
-            assert main([*run, "--dry-run", *more]) == 0
+            assert main([*run, "--dry-run", *flags]) == 0
             assert "10 read, 2 quarantined, 1 late" in capsys.readouterr().out
             assert contents(tmp_path) == before
         assert main([*run, "--until-end"]) == 0
@@ -156,15 +156,15 @@ def test_partitions_offsets_and_batches_are_read_as_errors_write_them() -> None:
     assert partitions("1,0, clicks/2,0") == (1, 0, "clicks/2")
     assert offsets(["0:5-10", "clicks/0:7-"]) == {0: (5, 10), "clicks/0": (7, None)}
     error = UnreadableBatch("a/b", 3, 17, 29, "one with a wrong checksum")
-    found = skips([str(error).rpartition("--skip ")[2], "clicks/0:0"])
-    assert ("a/b", 3, 17) in found and ("clicks", 0, 0) in found
-    assert ("clicks", 0, 1) not in found and ("clicks", 3, 17) not in found
+    result = skips([str(error).rpartition("--skip ")[2], "clicks/0:0"])
+    assert ("a/b", 3, 17) in result and ("clicks", 0, 0) in result
+    assert ("clicks", 0, 1) not in result and ("clicks", 3, 17) not in result
 
 
-def refused(said: str, read: Callable[[], object]) -> None:
+def refused(message: str, read: Callable[[], object]) -> None:
     with pytest.raises(UsageError) as error:
         read()
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_other_words_are_errors_of_usage() -> None:
@@ -200,13 +200,13 @@ def test_close_needs_an_end_and_something_that_waits(
         b'{"kind": "click", "id": "x", "ts": 1700000001000}\n'
     )
     path = tmp_path / "run.toml"
-    for text, flags, said in (
+    for text, flags, message in (
         (JOINED, ["--close"], "--close: expected --until-end too"),
         (PLAIN, ["--close", "--until-end"], "--close: expected a config with [join] or"),
     ):
         path.write_text(text, encoding="utf-8")
         assert main(["run", str(path), "--no-serve", *flags]) != 0
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     path.write_text(JOINED, encoding="utf-8")
     assert main(["run", str(path), "--dry-run", "--close"]) == 0
     assert "0.5" in capsys.readouterr().out

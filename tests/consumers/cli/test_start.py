@@ -48,8 +48,8 @@ def test_a_command_imports_only_what_it_uses(
     store: Path, words: str, left_out: tuple[str, ...]
 ) -> None:
     command = [sys.executable, "-c", SCRIPT, words, *words.replace("STORE", str(store)).split()]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    code, *imported = said.splitlines()[-1].split()
+    stderr = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    code, *imported = stderr.splitlines()[-1].split()
     assert code == "0"
     assert not {*left_out, *SERVER} & {*imported}
 
@@ -64,5 +64,9 @@ def test_eval_of_a_file_imports_no_library_of_frames(tmp_path: Path) -> None:
     process = subprocess.run([*command, *words.split()], capture_output=True, text=True, check=True)
     code, *imported = process.stderr.splitlines()[-1].split()
     assert code == "0"
-    others = ("streammetrics.ranking.measure", "streammetrics.policies.off_policy", *OF_EXPERIMENTS)
-    assert not {"pandas", "polars", "sqlalchemy", "rich", *others} & {*imported}
+    modules = (
+        "streammetrics.ranking.measure",
+        "streammetrics.policies.off_policy",
+        *OF_EXPERIMENTS,
+    )
+    assert not {"pandas", "polars", "sqlalchemy", "rich", *modules} & {*imported}

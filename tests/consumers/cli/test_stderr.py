@@ -28,10 +28,10 @@ OURS = logging.getLogger("streammetrics_consumers.x")
 @pytest.fixture(autouse=True)
 def hooks() -> Iterator[None]:
     """What Python calls for what nobody has caught, as it was."""
-    was = sys.excepthook, sys.unraisablehook, threading.excepthook
+    originals = sys.excepthook, sys.unraisablehook, threading.excepthook
     yield
     logging.captureWarnings(False)
-    sys.excepthook, sys.unraisablehook, threading.excepthook = was
+    sys.excepthook, sys.unraisablehook, threading.excepthook = originals
 
 
 def lines(text: str) -> list[dict[str, Any]]:
@@ -49,8 +49,8 @@ def test_a_line_has_its_time_its_level_and_no_control_characters(capsys: Capture
     out, err = capsys.readouterr()
     assert out == ""
     time = r"\d{4}-\d\d-\d\dT[\d:.]+Z"
-    said = r" partition \\x1b\[31m\\nforged line\n"
-    assert re.fullmatch(f"{time}{said}{time} warning: slow\n", err)
+    pattern = r" partition \\x1b\[31m\\nforged line\n"
+    assert re.fullmatch(f"{time}{pattern}{time} warning: slow\n", err)
 
 
 def test_a_signal_in_the_middle_of_a_line_loses_neither(
@@ -115,12 +115,12 @@ def test_each_error_that_nobody_has_caught_is_a_line_and_so_is_a_warning(capsys:
     Unclosed()
     error = raised(ValueError, "ours")
     sys.excepthook(ValueError, error, error.__traceback__)
-    found = lines(capsys.readouterr().err)
-    assert [line["level"] for line in found] == ["warning", "critical", "error", "critical"]
-    assert "worn out" in found[0]["message"] and found[1]["logger"] == logs.__name__
-    last = [line["error"].splitlines()[-1] for line in found[1:]]
+    entries = lines(capsys.readouterr().err)
+    assert [line["level"] for line in entries] == ["warning", "critical", "error", "critical"]
+    assert "worn out" in entries[0]["message"] and entries[1]["logger"] == logs.__name__
+    last = [line["error"].splitlines()[-1] for line in entries[1:]]
     assert last == ["LookupError: of a thread", "OSError: in a finalizer", "ValueError: ours"]
-    assert {line["worker"] for line in found} == {"3"}
+    assert {line["worker"] for line in entries} == {"3"}
 
 
 def test_errors_and_what_a_check_finds_are_lines_too(
@@ -138,18 +138,18 @@ def test_errors_and_what_a_check_finds_are_lines_too(
     write_events(tmp_path)
     monkeypatch.setenv("STREAMMETRICS_LOG", "json")
     assert main(["run", str(write_config(tmp_path)), "--check"]) == 0
-    found = lines(capsys.readouterr().err)
-    assert any("clicks.jsonl/0: offsets 0 to 10" in line["message"] for line in found)
+    entries = lines(capsys.readouterr().err)
+    assert any("clicks.jsonl/0: offsets 0 to 10" in line["message"] for line in entries)
 
 
 def test_each_line_of_a_run_has_its_worker_and_its_process(tmp_path: Path, capsys: Capture) -> None:
     write_events(tmp_path)
     assert main(["run", str(write_config(tmp_path)), "--until-end", "--log", "json"]) == 0
-    found = lines(capsys.readouterr().err)
-    assert {(line["pid"], line["worker"]) for line in found} == {(os.getpid(), "0")}
-    assert {"time", "level", "logger", "message"} <= found[0].keys()
-    messages = [line["message"] for line in found]
-    assert any(one.startswith("serving http://127.0.0.1:") for one in messages)
+    entries = lines(capsys.readouterr().err)
+    assert {(line["pid"], line["worker"]) for line in entries} == {(os.getpid(), "0")}
+    assert {"time", "level", "logger", "message"} <= entries[0].keys()
+    messages = [line["message"] for line in entries]
+    assert any(message.startswith("serving http://127.0.0.1:") for message in messages)
     assert "generation 1 starts" in messages
 
 
@@ -161,14 +161,14 @@ def test_a_line_that_cannot_be_made_is_said_to_be_lost(capfd: Capture) -> None:
 
 
 def test_the_share_and_the_time_left_are_told_where_the_end_is_known() -> None:
-    for rows, seconds, remaining, told in (
+    for rows, seconds, remaining, expected in (
         (25_000, 5.0, 75_000, "25,000 events, 5,000/s, 25%, 15 s left"),
         (10, 2.0, None, "10 events, 5/s"),
         (0, 0.0, 100, "0 events, 0/s, 0%"),
         (0, 0.0, 0, "0 events, 0/s"),
         (100, 1.0, 0, "100 events, 100/s, 100%"),
     ):
-        assert progress.described(Progress(rows, seconds, remaining)) == told
+        assert progress.described(Progress(rows, seconds, remaining)) == expected
 
 
 def test_what_is_read_at_once_says_nothing_and_what_takes_longer_does(
@@ -179,8 +179,8 @@ def test_what_is_read_at_once_says_nothing_and_what_takes_longer_does(
     with progress.counted("reading", "bytes", lambda: next(seconds)) as tell:
         for mib in (0, 10, 40):
             tell(mib << 20, 80 << 20)
-    told = [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()]
-    assert told == ["reading 40 MiB, 5/s, 50%, 8 s left"]
+    messages = [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()]
+    assert messages == ["reading 40 MiB, 5/s, 50%, 8 s left"]
 
 
 def test_on_a_terminal_a_bar_comes_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,11 +206,15 @@ def test_of_a_known_number_the_rest_is_told_and_never_less_than_none(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)  # lines there too
     seconds = iter(range(100))
     with progress.counted("merging", "files", lambda: float(next(seconds))) as tell:
-        for done in (1, 4, 5):
-            tell(done, 4)
-    told = [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()]
-    assert [one.partition("/s, ")[2] for one in told] == ["25%, 3 s left", "100%", "100%"]
-    assert told[1].startswith("merging 4 files, ")
+        for files in (1, 4, 5):
+            tell(files, 4)
+    messages = [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()]
+    assert [message.partition("/s, ")[2] for message in messages] == [
+        "25%, 3 s left",
+        "100%",
+        "100%",
+    ]
+    assert messages[1].startswith("merging 4 files, ")
 
 
 def test_long_commands_over_state_files_and_quarantine_say_how_far_they_are(
@@ -221,11 +225,11 @@ def test_long_commands_over_state_files_and_quarantine_say_how_far_they_are(
 ) -> None:
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
     monkeypatch.setattr(progress, "QUICK_S", 0.0)
-    one, two = str(tmp_path / "one.state"), str(tmp_path / "two.state")
-    for variant, path in (("a", one), ("b", two)):
+    first_path, second_path = str(tmp_path / "one.state"), str(tmp_path / "two.state")
+    for variant, path in (("a", first_path), ("b", second_path)):
         words = ["export", str(store), "-o", path, "--metric", "ctr"]
         assert main([*words, "--where", f"variant={variant}", "--window", "total"]) in (0, 2)
-    assert main(["merge", one, two, "-o", str(tmp_path / "sum.state")]) == 0
+    assert main(["merge", first_path, second_path, "-o", str(tmp_path / "sum.state")]) == 0
     assert "merging 2 files, " in capsys.readouterr().err
     assert main(["quarantine", "export", str(store), "-o", str(tmp_path / "bad.jsonl")]) == 0
     out, err = capsys.readouterr()

@@ -44,8 +44,8 @@ def test_results_stay_to_the_byte_rows_become_fewer_and_a_run_goes_on(
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
     monkeypatch.setattr(progress, "QUICK_S", 0.0)
     assert main(["compact", store]) == 0
-    told, err = capsys.readouterr()
-    assert told.startswith("merged ") and told.count("\n") == 1
+    out, err = capsys.readouterr()
+    assert out.startswith("merged ") and out.count("\n") == 1
     assert re.search(r"merging [\d,]+ rows, [\d,]+/s, 100%\n$", err)
     assert said(capsys, "results", store, "--json", "--window", "all") == before
     after = json.loads(said(capsys, "status", store, "--json"))["deltas"]
@@ -75,7 +75,7 @@ def test_a_good_store_is_verified_whole_and_in_ranges_and_damage_is_told(
     out = capsys.readouterr().out
     assert out.startswith("note: clicks.jsonl/0: offsets 0 to 10 are verified, since delta rows ")
     assert out.endswith(": the ledger agrees with the log\n")
-    for words, said in (
+    for words, message in (
         ("--offsets 0:3", "expected PARTITION:FROM-TO, such as 0:1000-2000 or 0:1000-, got"),
         ("--offsets 0:1-2 --offsets 0:4-5", "expected one range for each partition"),
         (
@@ -86,7 +86,7 @@ def test_a_good_store_is_verified_whole_and_in_ranges_and_damage_is_told(
         ("--partitions 3", "--partitions: expected counted partitions (0), got 3"),
     ):
         assert main([*verify, *words.split()]) == 2
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     with closing(Ledger.open(str(store))) as ledger, ledger.store.engine.begin() as connection:
         connection.execute(delete(delta).where(delta.c.id == 1))
     assert main([*verify, "--store", str(store)]) == 6
@@ -125,9 +125,9 @@ def test_a_retry_counts_says_what_stays_and_can_be_verified(
     assert out.splitlines()[0].startswith("clicks.jsonl/0 offset 4: invalid_utf8: ")
     assert out.splitlines()[-1] == "2 counted now, 2 still open"
     assert main([*retry, "--config", config, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["counted"] == []
-    assert [one["reason_now"] for one in found["open"]] == ["invalid_utf8", "metric"]
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["counted"] == []
+    assert [entry["reason_now"] for entry in answer["open"]] == ["invalid_utf8", "metric"]
     assert main(["quarantine", str(store)]) == 0
     assert "unknown_variant in variant (retried)" in capsys.readouterr().out
     assert main(["status", str(store)]) == 0

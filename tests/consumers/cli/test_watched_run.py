@@ -132,5 +132,5 @@ def test_several_workers_have_one_place_for_their_numbers_and_end_in_time(
         running.process.wait(LIMIT_S)
         assert running.process.returncode == 0, running.log
     with closing(Ledger.open(str(tmp_path / "store.db"))) as ledger:
-        seen = ledger.snapshot()
-    assert seen.counters.rows == sum(head.next_offset for head in seen.heads) == 20_000
+        snapshot = ledger.snapshot()
+    assert snapshot.counters.rows == sum(head.next_offset for head in snapshot.heads) == 20_000

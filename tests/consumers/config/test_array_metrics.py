@@ -20,21 +20,21 @@ RANKED = 'time = "ts"\nlist = "query"\nitem = "doc"\nlabel = "grade"\nscore = "s
 
 def ranked(type_: str, more: str = "", event: str = RANKED) -> MetricConfig:
     metrics = f'm = {{ type = "{type_}", measures = ["MRR"]{more} }}'
-    (found,) = config(event=event, slices="by = [[]]", metrics=metrics).metrics
-    return found
+    (metric_config,) = config(event=event, slices="by = [[]]", metrics=metrics).metrics
+    return metric_config
 
 
 def test_an_event_is_an_impression_of_a_ranked_list_or_a_whole_one() -> None:
-    found = ranked("GroupedScores", ', inputs = { judged = "known" }')
-    assert not found.has_lists
-    assert found.inputs == {
+    metric_config = ranked("GroupedScores", ', inputs = { judged = "known" }')
+    assert not metric_config.has_lists
+    assert metric_config.inputs == {
         "labels": Field("grade", "label"),
         "scores": Field("score", "real"),
         "groups": Field("query", "hashed_id"),
         "items": Field("doc", "hashed_id"),
         "judged": Field("known", "flag"),
     }
-    assert found.empty == GroupedScores(
+    assert metric_config.empty == GroupedScores(
         ["MRR"],
         score_type="float32",  # as in the stores of older versions
         ids="hashed",
@@ -55,27 +55,27 @@ def test_a_recall_of_lists_needs_a_field_or_the_word_that_lists_are_complete() -
     for text in ("`n_relevant`, which R@5 needs", "n_relevant = ", "complete_lists = true"):
         assert text in str(raised.value)
     users = RANKED + '\nuser = "user"'
-    for more in (
+    for settings in (
         ', inputs = { n_relevant = "known" }',
         ', inputs = { judged = "known" }',
         ", complete_lists = true",
         ', complete_lists = true, cluster = "groups"',
     ):
-        config(event=users, slices="by = [[]]", metrics=recall(more))
+        config(event=users, slices="by = [[]]", metrics=recall(settings))
     map_ = 'm = {{ type = "RankingMetrics", measures = ["map"]{} }}'.format
     plain, complete = (
-        config(event=RANKED, slices="by = [[]]", metrics=map_(more))
-        for more in ("", ", complete_lists = true")
+        config(event=RANKED, slices="by = [[]]", metrics=map_(setting))
+        for setting in ("", ", complete_lists = true")
     )
     assert plain.fingerprints() == complete.fingerprints()  # so its store continues
 
 
 def test_lists_and_items_may_be_of_different_kinds_and_only_lists_are_needed() -> None:
-    for more, lists, items in (
+    for settings, lists, items in (
         (', ids = "integer"', "int_id", "hashed_id"),
         (', item_ids = "integer", ids = "exact"', "text_id", "int_id"),
     ):
-        inputs = ranked("GroupedScores", more).inputs
+        inputs = ranked("GroupedScores", settings).inputs
         assert (inputs["groups"].kind, inputs["items"].kind) == (lists, items)
     without = RANKED.replace('item = "doc"\n', "")
     assert set(ranked("GroupedScores", event=without).inputs) == {"labels", "scores", "groups"}
@@ -99,8 +99,8 @@ GUESS = 'inputs = { predictions = "guess" }'
 
 
 def table(*metrics: str, slices: str = "by = [[]]") -> Config:
-    named = (f"m{i} = {{ {metric} }}" for i, metric in enumerate(metrics))
-    return config(event=CLASSES, slices=slices, metrics="\n".join(named))
+    entries = (f"m{i} = {{ {metric} }}" for i, metric in enumerate(metrics))
+    return config(event=CLASSES, slices=slices, metrics="\n".join(entries))
 
 
 def test_an_argument_that_takes_a_table_reads_rows_of_its_width() -> None:
@@ -121,25 +121,25 @@ def test_an_argument_that_takes_a_table_reads_rows_of_its_width() -> None:
             {"labels": Field("kind", "label_row", 3), "scores": Field("a.b", "real_row", 3)},
         ),
     ):
-        (found,) = table(entry).metrics
-        assert (found.has_lists, found.inputs) == (False, inputs), entry
+        (metric_config,) = table(entry).metrics
+        assert (metric_config.has_lists, metric_config.inputs) == (False, inputs), entry
 
 
 def test_the_rows_of_an_exact_state_are_bounded_by_its_scores() -> None:
-    made = table(f"{AREAS}, exact = true", f"{AREAS}, exact = true, max_rows = 7", AREAS)
-    rows = [one.settings.get("max_rows") for one in made.metrics]
+    run_config = table(f"{AREAS}, exact = true", f"{AREAS}, exact = true, max_rows = 7", AREAS)
+    rows = [metric_config.settings.get("max_rows") for metric_config in run_config.metrics]
     assert rows == [3_333_333, 7, None]
 
 
 def test_a_label_may_be_read_as_a_class_by_one_metric_and_as_either_by_another() -> None:
-    made = table(KINDS, AREAS, 'type = "Ratio"')
-    labels = [one.inputs.get("labels") for one in made.metrics]
+    run_config = table(KINDS, AREAS, 'type = "Ratio"')
+    labels = [metric_config.inputs.get("labels") for metric_config in run_config.metrics]
     assert labels == [Field("kind", "label"), Field("kind", "label_or_row", 3), None]
     table(LABELS, AREAS)
 
 
 def test_what_does_not_fit_together_is_said_before_any_event_is_read() -> None:
-    for metrics, said in (
+    for metrics, message in (
         ((KINDS, LABELS), "a field with a list, got 'kind'; .*m0, labels reads it as one value"),
         ((KINDS, 'type = "MulticlassAUC", n_classes = 4'), "an array of 4 values, got 'probs'"),
         ((KINDS, 'type = "HistogramAUC"'), "one value, got 'probs'; .*reads it as a list"),
@@ -148,7 +148,7 @@ def test_what_does_not_fit_together_is_said_before_any_event_is_read() -> None:
         ((f'{KINDS}, inputs = {{ scores = "probs" }}',), "an argument of MulticlassConfusion"),
         ((KINDS, 'type = "Ratio", inputs = { numerators = "probs.x" }'), "a field of an object"),
     ):
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(ConfigError, match=message):
             table(*metrics)
     with pytest.raises(ConfigError, match="reads it as one value"):
         table(KINDS, slices='by = [["probs"]]')
@@ -172,15 +172,15 @@ def items(folder: Path, settings: str) -> MetricConfig:
 
 
 def test_vectors_may_stand_in_the_config(tmp_path: Path) -> None:
-    found = items(tmp_path, "vectors = [[1, 0], [3, 4.0]], k = 5")
-    assert found.empty == IntraListSimilarity([[1, 0], [3, 4]], k=5)
-    assert found.inputs["lists"].kind == "int_list"
-    assert found.has_lists
+    metric_config = items(tmp_path, "vectors = [[1, 0], [3, 4.0]], k = 5")
+    assert metric_config.empty == IntraListSimilarity([[1, 0], [3, 4]], k=5)
+    assert metric_config.inputs["lists"].kind == "int_list"
+    assert metric_config.has_lists
     # Texts are only texts, and no fractions.
     features = '[["1/2", "a"], ["2/4", "a"]]'
-    found = items(tmp_path, f'similarity = "share_equal", vectors = {features}')
-    found.empty.update([[0, 1]])
-    assert found.empty.compute().ils == 0.5  # type: ignore[attr-defined]
+    metric_config = items(tmp_path, f'similarity = "share_equal", vectors = {features}')
+    metric_config.empty.update([[0, 1]])
+    assert metric_config.empty.compute().ils == 0.5  # type: ignore[attr-defined]
 
 
 def test_vectors_may_stand_in_a_file_beside_the_config(tmp_path: Path) -> None:
@@ -249,10 +249,12 @@ def test_what_is_wrong_with_vectors_is_said_with_its_place(
 def test_a_list_of_items_has_a_role_or_a_field_of_its_own() -> None:
     catalog = 'c = { type = "CatalogMetrics", n_items = 9, k = 2 }'
     parts = {"event": 'time = "ts"', "slices": "by = [[]]"}
-    (found,) = config(**parts | {"event": 'time = "ts"\nlist = "a.b"'}, metrics=catalog).metrics
-    assert found.empty == CatalogMetrics(9, 2)
-    assert found.columns == {"lists": "a.b:int_list", "offsets": "a.b:offsets"}
+    (metric_config,) = config(
+        **parts | {"event": 'time = "ts"\nlist = "a.b"'}, metrics=catalog
+    ).metrics
+    assert metric_config.empty == CatalogMetrics(9, 2)
+    assert metric_config.columns == {"lists": "a.b:int_list", "offsets": "a.b:offsets"}
     assert "a field for `lists`" in str(problems(**parts, metrics=catalog))
-    named = catalog.replace("k = 2", 'k = 2, inputs = { lists = "phase" }')
-    said = problems(event='time = "ts"', slices='by = [["phase"]]', metrics=named)
-    assert "reads it as one value" in str(said)
+    phase_catalog = catalog.replace("k = 2", 'k = 2, inputs = { lists = "phase" }')
+    errors = problems(event='time = "ts"', slices='by = [["phase"]]', metrics=phase_catalog)
+    assert "reads it as one value" in str(errors)

@@ -14,8 +14,8 @@ WINDOW = f"{EXPOSURES}window_s = 86_400\n"
 def test_all_exposed_units_decide_unless_it_says_the_closed_ones() -> None:
     so_far = exposed(metrics=BUYERS).experiments["ranker"]
     assert so_far.units == "so_far" and "units" not in so_far.plan
-    said = exposed(metrics=BUYERS, rest=RANKER + 'units = "so_far"\n').experiments["ranker"]
-    assert said.plan == so_far.plan
+    experiment = exposed(metrics=BUYERS, rest=RANKER + 'units = "so_far"\n').experiments["ranker"]
+    assert experiment.plan == so_far.plan
     closed = exposed(WINDOW, CLOSED, metrics=BUYERS).experiments["ranker"]
     assert closed.plan["units"] == "closed"
     assert plan_of(closed.plan, ("a", "b")).decision == ("buyers",)
@@ -23,8 +23,8 @@ def test_all_exposed_units_decide_unless_it_says_the_closed_ones() -> None:
 
 def test_a_guardrail_of_rows_may_stand_beside_closed_units() -> None:
     rail = '\nguardrails = [{ metric = "ctr", margin = 0.1 }]\n'
-    found = exposed(WINDOW, CLOSED + rail, metrics=BUYERS).experiments["ranker"]
-    assert found.guardrails[0].metric == "ctr"
+    experiment = exposed(WINDOW, CLOSED + rail, metrics=BUYERS).experiments["ranker"]
+    assert experiment.guardrails[0].metric == "ctr"
 
 
 def test_closed_units_need_a_window() -> None:
@@ -47,12 +47,12 @@ def test_only_metrics_of_units_decide_by_closed_units() -> None:
 
 
 def test_an_experiment_without_exposures_has_no_closed_units() -> None:
-    own = RANKER.replace("ranker", "own") + 'variant = "arm"\nunits = "closed"\n'
-    own = own.replace('["ctr"]', '["buyers"]')
+    entry = RANKER.replace("ranker", "own") + 'variant = "arm"\nunits = "closed"\n'
+    entry = entry.replace('["ctr"]', '["buyers"]')
     refused(
         "[experiments.own] units",
         '"so_far", since its arms are not those of exposures',
         WINDOW,
-        RANKER + own,
+        RANKER + entry,
         metrics=BUYERS,
     )

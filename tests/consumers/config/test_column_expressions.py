@@ -32,81 +32,94 @@ def made(columns: str = COLUMNS, metrics: str = METRICS, **parts: str) -> Config
 
 
 def test_a_column_may_be_named_wherever_a_field_is() -> None:
-    found = made(
+    run_config = made(
         event=EVENT.replace('label = "label"', 'label = "large"'),
         slices='by = [[], ["is_long"], ["place", "variant"]]',
     )
-    by_name = {metric.name: metric for metric in found.metrics}
+    by_name = {metric.name: metric for metric in run_config.metrics}
     gain = by_name["mean_gain"].inputs["values"]
     assert (gain.column, gain.path, gain.kind) == ("gain:real", "gain", "real")
     label = by_name["auc"].inputs["labels"]
-    read = [one.path for one in fields_read([label]) if one.computed is None]
+    read = [field.path for field in fields_read([label]) if field.computed is None]
     assert sorted(read) == ["dwell_s", "reward", "weight_of_row"]
-    keys = found.metric_sets[0].keys
+    keys = run_config.metric_sets[0].keys
     assert keys["is_long"].computed is not None and keys["place"].path == "page.surface"
-    paths = {field.path for field in found.fields}
+    paths = {field.path for field in run_config.fields}
     assert {"gain", "large", "is_long", "page.surface"} <= paths and "reward" not in paths
 
 
 def test_metrics_of_one_condition_are_counted_together() -> None:
-    other = 'more = { type = "Ratio", inputs = { numerators = "is_long" }, where = "is_long" }\n'
+    extra_metric = (
+        'more = { type = "Ratio", inputs = { numerators = "is_long" }, where = "is_long" }\n'
+    )
     same = METRICS.replace("long_share", "zz").replace(" and ", "  and  ").replace("auc", "b")
     same = "\n".join(line for line in same.splitlines() if line.startswith("zz"))
-    found = made(metrics=METRICS + other + same)
-    names = [[metric.name for metric in one.metrics] for one in found.metric_sets]
+    run_config = made(metrics=METRICS + extra_metric + same)
+    names = [
+        [metric.name for metric in metric_set.metrics] for metric_set in run_config.metric_sets
+    ]
     assert names == [["auc", "mean_gain"], ["long_share", "zz"], ["more"]]
-    flags = [[flag.column for flag in one.rows.flags] for one in found.metric_sets]
+    flags = [
+        [flag.column for flag in metric_set.rows.flags] for metric_set in run_config.metric_sets
+    ]
     assert flags[0] == [] and len({*map(tuple, flags)}) == 3
 
 
 def test_roles_are_their_paths() -> None:
-    found = made(
+    run_config = made(
         '[columns]\ngain = "score * 2"\n',
         'm = { type = "Moments", inputs = { values = "gain" }, where = "user == \'u\'" }',
         event=EVENT.replace('"score"', '"model.p"').replace('"user"', '"who.id"'),
     )
-    (metric,) = found.metrics
+    (metric,) = run_config.metrics
     assert metric.where is not None
     read = fields_read([metric.inputs["values"], metric.where])
-    assert [one.path for one in read if one.computed is None] == ["model.p", "who.id"]
+    assert [field.path for field in read if field.computed is None] == ["model.p", "who.id"]
 
 
 def test_fingerprints_have_the_expressions_and_others_stay() -> None:
     plain = 'auc = { type = "HistogramAUC" }'
     before, after = config(metrics=plain), made(metrics=plain)
     assert after.fingerprints() == before.fingerprints()
-    found = made().descriptions
-    assert found["mean_gain"]["columns"] == {
+    descriptions = made().descriptions
+    assert descriptions["mean_gain"]["columns"] == {
         "gain": ["reward * weight_of_row", {"reward": "reward", "weight_of_row": "weight_of_row"}]
     }
-    assert "condition" not in found["mean_gain"] and "columns" not in found["auc"]
-    assert found["long_share"]["condition"] == [WHERE, {"dwell_s": "dwell_s", "surface": "surface"}]
+    assert "condition" not in descriptions["mean_gain"] and "columns" not in descriptions["auc"]
+    assert descriptions["long_share"]["condition"] == [
+        WHERE,
+        {"dwell_s": "dwell_s", "surface": "surface"},
+    ]
     spaced = made(COLUMNS.replace("reward * weight_of_row", "( reward*weight_of_row )"))
     assert spaced.fingerprints() == made().fingerprints()
-    other = made(COLUMNS.replace("reward * weight_of_row", "weight_of_row * reward")).fingerprints()
-    changed = {name for name, print_ in made().fingerprints().items() if other[name] != print_}
+    fingerprints = made(
+        COLUMNS.replace("reward * weight_of_row", "weight_of_row * reward")
+    ).fingerprints()
+    changed = {
+        name for name, print_ in made().fingerprints().items() if fingerprints[name] != print_
+    }
     assert changed == {"mean_gain"}
-    json.dumps(found)
+    json.dumps(descriptions)
 
 
 def test_the_form_in_fingerprints_is_the_same_on_every_python() -> None:
     text = "min(a, -1.5e300)*(b-(c+1))/abs(-d)>=1_000 and not(e=='ü\"') or f!=-0.0"
-    found = made(
+    run_config = made(
         f"[columns]\nx = '''{text} '''\n", 'm = { type = "Ratio", inputs = { numerators = "x" } }'
     )
-    assert found.descriptions["m"]["columns"]["x"][0] == (  # type: ignore[index]
+    assert run_config.descriptions["m"]["columns"]["x"][0] == (  # type: ignore[index]
         "min(a, -1.5e+300) * (b - (c + 1)) / abs(-d) >= 1000 and not e == 'ü\"' or f != -0.0"
     )
 
 
 def test_a_mistake_is_shown_at_its_place() -> None:
-    found = problems(rest='[columns]\ngain = "reward * \'x\'"\nbad = "reward **"\nworse = 3')
-    assert found["[columns] gain, column 10"] == (
+    errors = problems(rest='[columns]\ngain = "reward * \'x\'"\nbad = "reward **"\nworse = 3')
+    assert errors["[columns] gain, column 10"] == (
         "[columns] gain, column 10: expected a number, got the text 'x'; compare texts with a "
         "field, by == or !=\n    reward * 'x'\n             ^"
     )
-    assert "expected an expression, got invalid syntax" in found["[columns] bad, column 10"]
-    assert "expected an expression as a text, got 3" in found["[columns] worse"]
+    assert "expected an expression, got invalid syntax" in errors["[columns] bad, column 10"]
+    assert "expected an expression as a text, got 3" in errors["[columns] worse"]
     refused(
         "[metrics] ctr.where, column 8",
         "expected a condition",
@@ -173,10 +186,10 @@ def test_there_are_at_most_a_hundred_columns_and_they_may_be_deep() -> None:
     many = "\n".join(f'c{i} = "x + {i}"' for i in range(101))
     refused("[columns]", "at most 100 columns", rest=f"[columns]\n{many}")
     deep = "\n".join(f'c{i} = "c{i - 1} + c{max(i - 2, 0)}"' for i in range(1, 99))
-    found = made(
+    run_config = made(
         f'[columns]\nc0 = "x"\n{deep}', 'm = { type = "Moments", inputs = { values = "c98" } }'
     )
-    assert len(found.descriptions["m"]["columns"]) == 98  # type: ignore[arg-type]
+    assert len(run_config.descriptions["m"]["columns"]) == 98  # type: ignore[arg-type]
 
 
 def test_time_variant_and_user_are_fields_themselves() -> None:
@@ -190,23 +203,25 @@ def test_time_variant_and_user_are_fields_themselves() -> None:
 
 
 def test_kafka_records_may_be_chosen_by_key_and_headers() -> None:
-    found = of_format("json", metrics='m = { type = "Ratio", where = "header.x == \'a\'" }')
-    assert found.metrics[0].where is not None
+    run_config = of_format("json", metrics='m = { type = "Ratio", where = "header.x == \'a\'" }')
+    assert run_config.metrics[0].where is not None
 
 
 def test_a_condition_holds_in_experiments_too() -> None:
     experiment = '[experiment]\ncontrol = "a"\ndecision = ["long_share", "auc"]\n'
-    found = made(COLUMNS + experiment)
-    names = [[metric.name for metric in one.metrics] for one in found.metric_sets]
+    run_config = made(COLUMNS + experiment)
+    names = [
+        [metric.name for metric in metric_set.metrics] for metric_set in run_config.metric_sets
+    ]
     assert names == [
         ["auc", "mean_gain"],
         ["long_share"],
         ["experiment/auc", "experiment/units"],
         ["experiment/long_share"],
     ]
-    plain, experiments = found.metric_sets[1], found.metric_sets[3]
+    plain, experiments = run_config.metric_sets[1], run_config.metric_sets[3]
     assert experiments.rows.flags[-1:] == plain.rows.flags
-    described = found.descriptions
+    described = run_config.descriptions
     assert described["experiment/long_share"]["condition"] == described["long_share"]["condition"]
-    needed = {field.path: field.needed_where for field in found.fields}
+    needed = {field.path: field.needed_where for field in run_config.fields}
     assert needed["is_long"] and not needed["score"]

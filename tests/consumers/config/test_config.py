@@ -33,31 +33,31 @@ def test_roles_feed_the_arguments_of_metrics_unless_inputs_name_another_field(
     inputs = {{ labels = "clicks", scores = "p" }}
     """
     path.write_text(toml(windows="", metrics=metrics, rest='[store]\nurl = "obd.db"'))
-    found = load_config(path)
-    assert found.source.path == tmp_path / "events.jsonl"
-    assert found.store.url == str(tmp_path / "obd.db")
-    assert found.windows.pane_ms == 86_400_000
-    inputs = {metric.name: metric.inputs for metric in found.metrics}
-    label, other = Field("label", "label"), Field("propensity", "real")
+    run_config = load_config(path)
+    assert run_config.source.path == tmp_path / "events.jsonl"
+    assert run_config.store.url == str(tmp_path / "obd.db")
+    assert run_config.windows.pane_ms == 86_400_000
+    inputs = {metric.name: metric.inputs for metric in run_config.metrics}
+    label, propensity = Field("label", "label"), Field("propensity", "real")
     assert list(inputs) == ["auc", "ctr", "gauc", "propensity_auc", "rank"]
     assert inputs["auc"] == {"labels": label, "scores": Field("score", "real")}
     assert inputs["ctr"] == {"numerators": label}
     assert inputs["gauc"]["groups"] == Field("user", "hashed_id")
-    assert inputs["propensity_auc"] == {"labels": label, "scores": other}
+    assert inputs["propensity_auc"] == {"labels": label, "scores": propensity}
     # A metric of lists reads arrays.
-    assert [metric.name for metric in found.metrics if metric.has_lists] == ["rank"]
+    assert [metric.name for metric in run_config.metrics if metric.has_lists] == ["rank"]
     arrays = {"labels": Field("clicks", "label_list"), "scores": Field("p", "real_list")}
     assert inputs["rank"] == arrays
     # Exact states are bounded, and users are texts.
-    settings = {metric.name: metric.empty.settings() for metric in found.metrics}
+    settings = {metric.name: metric.empty.settings() for metric in run_config.metrics}
     assert settings["propensity_auc"]["max_rows"] == settings["gauc"]["max_rows"] == 10_000_000
     assert settings["gauc"]["ids"] == "hashed"
 
 
 def test_a_setting_of_the_config_goes_before_its_defaults() -> None:
-    found = config(metrics='g = { type = "GroupedAUC", ids = "integer", max_rows = 5 }')
-    assert found.metrics[0].empty.settings()["max_rows"] == 5
-    assert found.metrics[0].inputs["groups"].kind == "int_id"
+    run_config = config(metrics='g = { type = "GroupedAUC", ids = "integer", max_rows = 5 }')
+    assert run_config.metrics[0].empty.settings()["max_rows"] == 5
+    assert run_config.metrics[0].inputs["groups"].kind == "int_id"
     bounded = 'g = { type = "GroupedAUC", grid = "relative", resolution = 6 }'
     settings = config(metrics=bounded).metrics[0].empty.settings()
     assert (settings["max_rows"], settings["grid"], settings["ids"]) == (None, "relative", "hashed")
@@ -72,15 +72,15 @@ def test_one_error_lists_every_bad_setting() -> None:
         "metrics": 'a = { type = "HistogramAUK" }\nh = { type = "HistogramAUC", resolution = 99 }',
         "rest": '[store]\nurl = 3\ncommit_interval_s = "5"\n[server]\nport = 70000\n[srever]\n',
     }
-    found = problems(**parts)
-    assert set(found) == {
+    errors = problems(**parts)
+    assert set(errors) == {
         "[srever]", "[source] max_event_bytes", "[source] path", "[source] topic",
         "[event] label", "[event] time", "[event] variants", "[windows] lateness_s",
         "[windows] size_s", "[slices] by[1]", "[slices] max_keys", "[metrics] a.type",
         "[metrics] h.resolution", "[store] url", "[store] commit_interval_s",
         "[server] port",
     }  # fmt: skip
-    assert "99" in found["[metrics] h.resolution"]  # what the metric itself said
+    assert "99" in errors["[metrics] h.resolution"]  # what the metric itself said
     with pytest.raises(ConfigError) as caught:
         config(windows='size_s = 0\nslide = 3\nlateness_s = "x"')
     text = str(caught.value)
@@ -92,8 +92,8 @@ def test_a_bad_setting_says_where_it_is_and_what_to_do() -> None:
     refused("[source] kind", "did you mean `kafka`?", source='kind = "kafak"')
     refused("[servers]", "did you mean `server`?", rest="[servers]\nport = 1")
 
-    def metric(where: str, said: str, entry: str, **parts: str) -> None:
-        refused(f"[metrics] {where}", said, metrics=entry, **parts)
+    def metric(where: str, message: str, entry: str, **parts: str) -> None:
+        refused(f"[metrics] {where}", message, metrics=entry, **parts)
 
     auc = 'a = { type = "HistogramAUC"'
     metric("a.type", "did you mean `HistogramAUC`?", 'a = { type = "HistogramAUK" }')
@@ -105,10 +105,10 @@ def test_a_bad_setting_says_where_it_is_and_what_to_do() -> None:
     ranked = 'r = { type = "RankingMetrics", measures = ["MRR@3"] }'
     metric("r, labels", "reads it as one value", f"{auc} }}\n{ranked}")
     through = {"slices": 'by = [[], ["user.country"]]'}
-    said = "reads 'user' itself"
-    refused("[slices] by", said, metrics='g = { type = "GroupedAUC" }', **through)
-    both = {"event": f'{EVENT}\nweight = "w"', "metrics": 'c = { type = "Ratio" }'}
-    refused("[event] weight", "no metric", **both)
+    reason = "reads 'user' itself"
+    refused("[slices] by", reason, metrics='g = { type = "GroupedAUC" }', **through)
+    sections = {"event": f'{EVENT}\nweight = "w"', "metrics": 'c = { type = "Ratio" }'}
+    refused("[event] weight", "no metric", **sections)
     twice = 'by = [["variant", "phase"], ["phase", "variant"]]'
     refused("[slices] by[1]", "repetition", slices=twice)
     panes = "size_s = 61\nslide_s = 60\nretention_s = 2592000"
@@ -140,15 +140,15 @@ def test_a_source_has_one_topic_or_several() -> None:
         assert config(source=servers + topic).source.topics == expected
     for topic in ("[]", '["a", "a"]', '["a", ""]', "[1]", '"a,"', "7"):
         refused("[source] topic", "expected a topic such as", source=servers + topic)
-    here = {"rest": '[quarantine]\ntopic = "clicks"', "source": f'{servers}["views", "clicks"]'}
-    refused("[quarantine] topic", "a topic that is not read", **here)
+    sections = {"rest": '[quarantine]\ntopic = "clicks"', "source": f'{servers}["views", "clicks"]'}
+    refused("[quarantine] topic", "a topic that is not read", **sections)
 
 
 def test_an_override_goes_before_the_file_and_its_flag_is_named(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
     path.write_text(toml(rest='[store]\nurl = "a.db"\n[server]\nport = 1'))
-    found = load_config(path, {"server.port": "8", "store.url": "here.db"})
-    assert (found.server.port, found.store.url) == (8, "here.db")
+    run_config = load_config(path, {"server.port": "8", "store.url": "here.db"})
+    assert (run_config.server.port, run_config.store.url) == (8, "here.db")
     with pytest.raises(ConfigError) as caught:
         load_config(path, {"server.port": Override("x", "--port"), "server.prot": 1})
     assert [p.where for p in caught.value.problems] == ["--port", "server.prot"]
@@ -208,22 +208,22 @@ def test_the_default_precision_of_scores_is_that_of_the_stores_of_older_versions
 
 def test_the_floor_is_the_start_of_a_pane_and_never_above_the_retention() -> None:
     hourly = config(windows="size_s = 3600\nretention_s = 7200").windows
-    floors = [hourly.floor_ms(3 * 3_600_000 + more) for more in (-1, 0, 1)]
+    floors = [hourly.floor_ms(3 * 3_600_000 + offset) for offset in (-1, 0, 1)]
     assert floors == [0, 3_600_000, 3_600_000]
 
 
 def test_a_record_of_kafka_has_a_key_and_headers_and_one_of_a_file_has_none() -> None:
-    beside = {
+    sections = {
         "event": 'time = "ts"\nvariant = "header.variant"\nlabel = "key.label"\nscore = "keys"',
         "slices": 'by = [[], ["header.region"]]',
         "metrics": 'a = { type = "HistogramAUC", inputs = { scores = "header.score" } }',
     }
-    assert config(source=KAFKA, **beside).event.variant == "header.variant"
-    found = problems(**beside)
+    assert config(source=KAFKA, **sections).event.variant == "header.variant"
+    errors = problems(**sections)
     places = ("[event] variant", "[event] label", "[slices] by[1]", "[metrics] a.inputs.scores")
-    assert set(found) == {*places}
-    said = "only Kafka records have a header, and the source is of kind file"
-    assert said in found["[event] variant"]
+    assert set(errors) == {*places}
+    message = "only Kafka records have a header, and the source is of kind file"
+    assert message in errors["[event] variant"]
     whole = 'time = "ts"\nlabel = "label"\nscore = "header"'
     refused("[event] score", "expected header.NAME", source=KAFKA, event=whole)
 
@@ -235,6 +235,6 @@ def test_a_token_is_taken_and_neither_it_nor_a_weak_one_is_shown() -> None:
     assert token not in repr(server)
     assert config().server.token == ""
     for weak in ("short", "with spaces in the middle", "é" * 20, "a" * 201, ""):
-        found = problems(rest=f'[server]\ntoken = "{weak}"')["[server] token"]
-        assert "16 to 200 visible ASCII" in found
-        assert not weak or weak not in found
+        error = problems(rest=f'[server]\ntoken = "{weak}"')["[server] token"]
+        assert "16 to 200 visible ASCII" in error
+        assert not weak or weak not in error

@@ -37,15 +37,15 @@ def test_a_drift_has_the_window_before_as_its_reference_unless_it_names_another(
     )
     text = 'metric = "auc"\nreference = "2024-01-01/2024-01-01T02:00:00Z"\nlabel = 0\nbins = 4'
     hours = 1_704_067_200_000, 1_704_074_400_000
-    (found,) = config(rest=drift(text)).drifts
-    assert found == DeclaredDrift("moved", "auc", hours, 0, 4)
-    assert DeclaredDrift.from_plain("auc", found.plain) == found
+    (declaration,) = config(rest=drift(text)).drifts
+    assert declaration == DeclaredDrift("moved", "auc", hours, 0, 4)
+    assert DeclaredDrift.from_plain("auc", declaration.plain) == declaration
 
 
 def test_a_drift_changes_no_fingerprint_and_is_shown_with_its_metric() -> None:
-    plain, more = config(), config(rest=drift('metric = "auc"'))
-    assert plain.fingerprints() == more.fingerprints()
-    shown = [one.descriptions["auc"]["shown"] for one in (plain, more)]
+    plain, drift_config = config(), config(rest=drift('metric = "auc"'))
+    assert plain.fingerprints() == drift_config.fingerprints()
+    shown = [run_config.descriptions["auc"]["shown"] for run_config in (plain, drift_config)]
     assert "drift" not in str(shown[0]) and "moved" in str(shown[1])
 
 
@@ -53,24 +53,24 @@ def test_a_saved_state_is_relative_to_the_config_and_may_be_one_of_several(tmp_p
     state = HistogramAUC()
     state.update([0, 1], [0.25, 0.5])
     path = saved(tmp_path, state)
-    (found,) = loaded(tmp_path, 'metric = "auc"\nreference = "ref.state"').drifts
-    assert (found.reference, reference_of(found)) == (str(path), state)
+    (declaration,) = loaded(tmp_path, 'metric = "auc"\nreference = "ref.state"').drifts
+    assert (declaration.reference, reference_of(declaration)) == (str(path), state)
     panel = Panel({"auc": HistogramAUC(), "ctr": Ratio()})
     saved(tmp_path, panel, "several")
-    (found,) = loaded(tmp_path, 'metric = "auc"\nreference = "several"').drifts
-    assert reference_of(found) == HistogramAUC()
+    (declaration,) = loaded(tmp_path, 'metric = "auc"\nreference = "several"').drifts
+    assert reference_of(declaration) == HistogramAUC()
 
 
 def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
     path = saved(tmp_path, HistogramAUC())
-    (found,) = loaded(tmp_path, 'metric = "auc"\nreference = "ref.state"').drifts
+    (declaration,) = loaded(tmp_path, 'metric = "auc"\nreference = "ref.state"').drifts
     state = HistogramAUC()
     state.update([0, 1], [0.25, 0.5])
     path.write_bytes(state.to_file_bytes())
-    assert reference_of(found) == state
+    assert reference_of(declaration) == state
     path.unlink()
     with pytest.raises(StateError, match="No such file"):
-        reference_of(found)
+        reference_of(declaration)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_file_that_is_no_state_of_the_metric_is_refused(
     saved(tmp_path, Panel({"ctr": Ratio()}), "other")
     saved(tmp_path, Ratio(), "ratio")
     os.mkfifo(tmp_path / "pipe")
-    for name, said in (
+    for name, message in (
         ("none", "No such file"),
         ("text", "an undamaged state"),
         ("coarse", "resolution=3, as in the reference, got 8"),
@@ -138,6 +138,6 @@ def test_a_file_that_is_no_state_of_the_metric_is_refused(
         ("pipe", "got no file"),
         (".", "got no file"),
     ):
-        assert said in problem(name), name
+        assert message in problem(name), name
     monkeypatch.setattr(module, "MAX_STATE_BYTES", 100)
     assert "a file of at most 0 MiB, got" in problem("coarse")

@@ -42,10 +42,10 @@ def declared(text: str = DECLARED, **parts: str) -> ExperimentConfig:
     return made(text, **parts).experiments[""]
 
 
-def refused(where: str, said: str, text: str, **parts: str) -> None:
+def refused(where: str, message: str, text: str, **parts: str) -> None:
     """Assert that a key of [experiment], or another one in brackets, is refused in these words."""
     where = where if where.startswith("[") else f"[experiment] {where}"
-    small_config.refused(where, said, rest=f"[experiment]\n{text}", **parts)
+    small_config.refused(where, message, rest=f"[experiment]\n{text}", **parts)
 
 
 def test_fields_are_named_as_the_keys_and_have_defaults() -> None:
@@ -77,8 +77,8 @@ def test_fields_are_named_as_the_keys_and_have_defaults() -> None:
 
 
 def test_each_watched_metric_is_counted_once_beside_the_units() -> None:
-    own, experiment = made(DECLARED).metric_sets
-    assert [metric.name for metric in own.metrics] == ["auc", "ctr"]
+    slice_set, experiment = made(DECLARED).metric_sets
+    assert [metric.name for metric in slice_set.metrics] == ["auc", "ctr"]
     names = [metric.name for metric in experiment.metrics]
     assert names == ["experiment/auc", "experiment/ctr", "experiment/units"]
     assert experiment.slices.by == (("epoch", "variant"),)
@@ -91,8 +91,8 @@ def test_each_watched_metric_is_counted_once_beside_the_units() -> None:
     names = [metric.name for metric in made(text, metrics=metrics).metric_sets[1].metrics]
     assert names == ["experiment/auc.gini", "experiment/ctr", "experiment/units"]
     # Without a unit no units are kept.
-    found = made(PLAIN, event=EVENT.replace('user = "user"', ""))
-    assert [metric.name for metric in found.counted] == ["auc", "ctr", "experiment/ctr"]
+    run_config = made(PLAIN, event=EVENT.replace('user = "user"', ""))
+    assert [metric.name for metric in run_config.counted] == ["auc", "ctr", "experiment/ctr"]
 
 
 def test_rows_of_one_unit_are_kept_in_groups_unless_they_stand_for_themselves() -> None:
@@ -104,8 +104,8 @@ def test_rows_of_one_unit_are_kept_in_groups_unless_they_stand_for_themselves() 
 
 
 def test_a_metric_of_a_config_has_no_name_of_an_experiments() -> None:
-    named = f'{METRICS}\n"experiment/ctr" = {{ type = "Ratio" }}'
-    refused("[metrics] experiment/ctr", "a name of up to 64 letters", PLAIN, metrics=named)
+    clash = f'{METRICS}\n"experiment/ctr" = {{ type = "Ratio" }}'
+    refused("[metrics] experiment/ctr", "a name of up to 64 letters", PLAIN, metrics=clash)
     metrics = f'{METRICS}\nunits = {{ type = "Ratio" }}'
     watched = 'control = "a"\ndecision = ["units"]'
     refused("decision[0]", "a name other", watched, metrics=metrics)
@@ -115,24 +115,24 @@ def test_a_metric_of_a_config_has_no_name_of_an_experiments() -> None:
 def test_a_view_of_the_decision_may_have_arguments() -> None:
     names = ("auc.confusion(0.2).precision", "auc.precision_at_recall(0.8)")
     rail = 'guardrails = [{ metric = "auc.recall_at_budget(0.05)", margin = 0.01 }]'
-    found = declared(f'control = "a"\ndecision = {list(names)}\n{rail}')
-    assert found.decision == names
-    assert found.guardrails == (GuardrailConfig("auc.recall_at_budget(0.05)", 0.01, True),)
-    for view, said in (
+    experiment = declared(f'control = "a"\ndecision = {list(names)}\n{rail}')
+    assert experiment.decision == names
+    assert experiment.guardrails == (GuardrailConfig("auc.recall_at_budget(0.05)", 0.01, True),)
+    for view, message in (
         ("confusion(0.2)", "a view of auc"),
         ("confusion(0.2).tp", "a view of auc"),
         ("best_f1(2)", "best_f_beta(b)"),
         ("precision_at_recall()", "pass precision_at_recall(recall)"),
         ("precision_at_recall(80)", "a view of auc with a share from 0 to 1"),
     ):
-        refused("decision[0]", said, f'control = "a"\ndecision = ["auc.{view}"]')
+        refused("decision[0]", message, f'control = "a"\ndecision = ["auc.{view}"]')
 
 
 def test_a_metric_may_have_a_least_effect_of_its_own() -> None:
-    found = declared(f'{DECLARED}\nmdes = {{ "auc.ks" = 1, ctr = 0.5, auc = 0.005 }}')
-    assert found.mdes == {"ctr": 0.5, "auc": 0.005, "auc.ks": 1.0}
-    assert found.watched == ("ctr", "auc.gini", "auc", "auc.ks")
-    assert list(found.plan["mdes"].items()) == [  # type: ignore[attr-defined]
+    experiment = declared(f'{DECLARED}\nmdes = {{ "auc.ks" = 1, ctr = 0.5, auc = 0.005 }}')
+    assert experiment.mdes == {"ctr": 0.5, "auc": 0.005, "auc.ks": 1.0}
+    assert experiment.watched == ("ctr", "auc.gini", "auc", "auc.ks")
+    assert list(experiment.plan["mdes"].items()) == [  # type: ignore[attr-defined]
         ("auc", 0.005), ("auc.ks", 1.0), ("ctr", 0.5),
     ]  # fmt: skip
     # A plan without any is described as before there was such a key.
@@ -140,7 +140,7 @@ def test_a_metric_may_have_a_least_effect_of_its_own() -> None:
 
 
 def test_a_bad_setting_says_what_is_expected_and_what_to_do() -> None:
-    for text, where, said in (
+    for text, where, message in (
         ('decision = ["ctr"]', "control", "compared with"),
         ('control = "c"\ndecision = ["ctr"]', "control", "one of [event] variants"),
         ('control = "a"', "decision", "a list of 1 to 100"),
@@ -148,9 +148,9 @@ def test_a_bad_setting_says_what_is_expected_and_what_to_do() -> None:
         ('control = "a"\ndecision = ["ctx"]', "decision[0]", "did you mean `ctr`?"),
         ('control = "a"\ndecision = ["auc.gin"]', "decision[0]", "did you mean `gini`?"),
     ):
-        refused(where, said, text)
+        refused(where, message, text)
     two = '["2024-01-01T00:00:00Z", "2024-01-01T01:00:00+01:00"]'
-    for more, where, said in (
+    for setting, where, message in (
         ("horizon = 100", "baseline", "declare an mde instead"),
         ("baseline = 0.5", "baseline", "add a horizon"),
         ("horizon = 100\nbaseline = 0.5\nmde = 0.1", "mde", "one of the two"),
@@ -175,12 +175,12 @@ def test_a_bad_setting_says_what_is_expected_and_what_to_do() -> None:
         ("guardrails = 1", "guardrails", "a list"),
         ("lookevery_s = 1", "lookevery_s", "did you mean `look_every_s`?"),
     ):
-        refused(where, said, f"{PLAIN}\n{more}")
+        refused(where, message, f"{PLAIN}\n{setting}")
 
 
 def test_a_bad_guardrail_is_named_by_its_place() -> None:
     entry = "[experiment.guardrails[0]]"
-    for guardrail, where, said in (
+    for guardrail, where, message in (
         ("1", "guardrails[0]", "a table"),
         ('{ metric = "auk", margin = 1 }', "guardrails[0].metric", "`auc`"),
         ('{ metric = "auc" }', f"{entry} margin", "how much worse"),
@@ -191,7 +191,7 @@ def test_a_bad_guardrail_is_named_by_its_place() -> None:
             "repetition",
         ),
     ):
-        refused(where, said, f"{PLAIN}\nguardrails = [{guardrail}]")
+        refused(where, message, f"{PLAIN}\nguardrails = [{guardrail}]")
 
 
 def test_an_experiment_needs_variants_and_mostly_a_unit() -> None:
@@ -205,8 +205,8 @@ def test_an_experiment_needs_variants_and_mostly_a_unit() -> None:
 
 
 def test_an_epoch_comes_from_the_time_or_from_a_field() -> None:
-    both = f'{PLAIN}\nepochs = ["2024-01-01T00:00:00Z"]'
-    refused("epochs", "[event] epoch", both, event=f'{EVENT}\nepoch = "allocation"')
+    text = f'{PLAIN}\nepochs = ["2024-01-01T00:00:00Z"]'
+    refused("epochs", "[event] epoch", text, event=f'{EVENT}\nepoch = "allocation"')
 
 
 PER_USER = (
@@ -219,12 +219,12 @@ DROP = 'control = "a"\non_several_variants = "drop"\ndecision = ["gauc.gauc"]'
 
 def test_units_are_dropped_only_from_states_that_have_each_apart() -> None:
     for cluster in ("groups", "none"):
-        found = declared(f'{DROP}\ncluster = "{cluster}"', metrics=PER_USER)
-        assert found.on_several_variants == "drop"
+        experiment = declared(f'{DROP}\ncluster = "{cluster}"', metrics=PER_USER)
+        assert experiment.on_several_variants == "drop"
     by_ctr = DROP.replace("gauc.gauc", "ctr")
     integers = PER_USER.replace('"GroupedAUC" }', '"GroupedAUC", ids = "integer" }')
     guarded = f"{DROP}\nguardrails = [{{ metric = 'auc', margin = 0 }}]"
-    for text, metrics, said in (
+    for text, metrics, message in (
         (by_ctr, PER_USER, "since ctr adds up rows of many units"),
         (by_ctr, PER_USER, "; only gauc can drop units"),
         (DROP.replace("gauc.gauc", "by_item"), PER_USER, "since by_item adds up"),
@@ -233,7 +233,7 @@ def test_units_are_dropped_only_from_states_that_have_each_apart() -> None:
         (DROP, integers, "since gauc"),
         (f'{DROP}\nunit = "event_id"', PER_USER, "with event_id for its groups"),
     ):
-        refused("on_several_variants", said, text, metrics=metrics)
+        refused("on_several_variants", message, text, metrics=metrics)
     sample = f"{DROP}\nunit_share = 0.5"
     refused("unit_share", "needs each unit", sample, metrics=PER_USER)
 
@@ -251,8 +251,8 @@ def test_a_metric_says_its_direction_beside_its_type_or_the_experiment_does() ->
     for better, expected in (('"lower"', "lower"), ('"higher"', "higher"), ("1", 1.0)):
         assert declared(DECIDED, metrics=directed(better)).better == {"bounce": expected}
     assert declared(PLAIN, metrics=directed()).better == {}
-    both = declared(f'{DECIDED}\nlower_is_better = ["ctr"]', metrics=directed())
-    assert both.better == {"bounce": "lower", "ctr": "lower"}
+    experiment = declared(f'{DECIDED}\nlower_is_better = ["ctr"]', metrics=directed())
+    assert experiment.better == {"bounce": "lower", "ctr": "lower"}
 
 
 def test_a_guardrail_has_the_direction_of_its_metric() -> None:
@@ -263,14 +263,16 @@ def test_a_guardrail_has_the_direction_of_its_metric() -> None:
         ('{ metric = "cal.ratio", margin = 0.01, higher_is_better = false }', False),
         ('{ metric = "cal.mean_score", margin = 0.01 }', True),  # nobody says which
     ):
-        (found,) = declared(f"{PLAIN}\nguardrails = [{guardrail}]", metrics=directed()).guardrails
-        assert found == GuardrailConfig(found.metric, 0.01, higher), guardrail
+        (rail_config,) = declared(
+            f"{PLAIN}\nguardrails = [{guardrail}]", metrics=directed()
+        ).guardrails
+        assert rail_config == GuardrailConfig(rail_config.metric, 0.01, higher), guardrail
 
 
 def test_a_direction_that_cannot_be_is_named() -> None:
     rail = f'{PLAIN}\nguardrails = [{{ metric = "cal.copc", margin = 1 }}]'
     higher = rail.replace("cal.copc", "bounce").replace("1 }", "1, higher_is_better = true }")
-    for text, better, where, said in (
+    for text, better, where, message in (
         (DECIDED, '"lowr"', "[metrics] bounce.better", "did you mean `lower`?"),
         (DECIDED, "nan", "[metrics] bounce.better", '"lower"'),
         (f'{DECIDED}\nlower_is_better = ["bonce"]', '"lower"', "lower_is_better[0]", "`bounce`?"),
@@ -284,13 +286,15 @@ def test_a_direction_that_cannot_be_is_named() -> None:
         (rail, '"lower"', "guardrails[0].higher_is_better", "the target 1"),
         (higher, '"lower"', "guardrails[0].higher_is_better", "false, since lower is better"),
     ):
-        refused(where, said, text, metrics=directed(better))
+        refused(where, message, text, metrics=directed(better))
 
 
 def test_a_direction_moves_no_state_so_that_it_may_be_declared_while_it_goes_on() -> None:
-    plain, said = (made(DECIDED, metrics=directed(one)) for one in ('"none"', '"lower"'))
-    assert plain.fingerprints() == said.fingerprints()
-    assert plain.descriptions != said.descriptions
+    plain, lower_config = (
+        made(DECIDED, metrics=directed(better)) for better in ('"none"', '"lower"')
+    )
+    assert plain.fingerprints() == lower_config.fingerprints()
+    assert plain.descriptions != lower_config.descriptions
 
 
 GROUPED = 'control = "a"\nunit = "event_id"\ndecision = ["ctr"]'
@@ -299,46 +303,46 @@ BEFORE = f'{METRICS}\nbefore = {{ type = "Ratio", inputs = {{ numerators = "scor
 
 def test_a_covariate_is_counted_in_the_same_groups_and_is_a_part_of_the_plan() -> None:
     text = f'{GROUPED}\ncovariates = {{ ctr = {{ metric = "before", theta = 0.5 }} }}'
-    found = made(text, metrics=BEFORE)
-    experiment = found.experiments[""]
+    run_config = made(text, metrics=BEFORE)
+    experiment = run_config.experiments[""]
     assert experiment.covariates == {"ctr": CovariateConfig("before", 0.5)}
     assert experiment.watched == ("ctr",) and experiment.counted == ("ctr", "before")
-    counted = {metric.name: metric for metric in found.counted if "/" in metric.name}
+    counted = {metric.name: metric for metric in run_config.counted if "/" in metric.name}
     assert list(counted) == ["experiment/before", "experiment/ctr", "experiment/units"]
     assert counted["experiment/before"].type == "UserGroups"
     assert (
         counted["experiment/before"].inputs["groups"] == counted["experiment/ctr"].inputs["groups"]
     )
-    plain, other = (
-        made(one, metrics=BEFORE).descriptions["experiment/ctr"]
-        for one in (GROUPED, text.replace("0.5", "0.25"))
+    plain, variation = (
+        made(section, metrics=BEFORE).descriptions["experiment/ctr"]
+        for section in (GROUPED, text.replace("0.5", "0.25"))
     )
-    here = found.descriptions["experiment/ctr"]
-    assert here["experiment"]["covariates"] == {"ctr": ["before", 0.5]}  # type: ignore[index]
-    assert here != plain and here != other
+    description = run_config.descriptions["experiment/ctr"]
+    assert description["experiment"]["covariates"] == {"ctr": ["before", 0.5]}  # type: ignore[index]
+    assert description != plain and description != variation
     assert "covariates" not in plain["experiment"]  # type: ignore[operator]
 
 
 def test_a_covariate_that_is_none_is_refused() -> None:
-    one = '{ ctr = { metric = "before", theta = 1 } }'
-    for covariates, where, said in (
+    entry = '{ ctr = { metric = "before", theta = 1 } }'
+    for covariates, where, message in (
         ("1", "covariates", "a table of covariates, by metric"),
-        (one.replace("ctr", "ctx"), "covariates", "did you mean `ctr`?"),
+        (entry.replace("ctr", "ctx"), "covariates", "did you mean `ctr`?"),
         (
             '{ before = { metric = "ctr", theta = 1 } }',
             "covariates",
             "a name of decision or guardrails",
         ),
         ("{ ctr = 0.5 }", "covariates.ctr", "theta = 0.4"),
-        (one.replace("before", "befor"), "covariates.ctr.metric", "mean `before`?"),
-        (one.replace("before", "ctr"), "covariates.ctr.metric", "another metric"),
+        (entry.replace("before", "befor"), "covariates.ctr.metric", "mean `before`?"),
+        (entry.replace("before", "ctr"), "covariates.ctr.metric", "another metric"),
         ('{ ctr = { metric = "before" } }', "covariates.ctr.theta", "user_slope"),
-        (one.replace("1", "inf"), "covariates.ctr.theta", "a finite number"),
-        (one.replace("1", "1, frozen = 1"), "[covariates.ctr] frozen", "a known key"),
+        (entry.replace("1", "inf"), "covariates.ctr.theta", "a finite number"),
+        (entry.replace("1", "1, frozen = 1"), "[covariates.ctr] frozen", "a known key"),
     ):
-        refused(where, said, f"{GROUPED}\ncovariates = {covariates}", metrics=BEFORE)
-    alone = f'{GROUPED}\ncluster = "none"\ncovariates = {one}'
-    refused("covariates", 'write cluster = "groups"', alone, metrics=BEFORE)
+        refused(where, message, f"{GROUPED}\ncovariates = {covariates}", metrics=BEFORE)
+    text = f'{GROUPED}\ncluster = "none"\ncovariates = {entry}'
+    refused("covariates", 'write cluster = "groups"', text, metrics=BEFORE)
 
 
 def test_a_quantile_is_not_watched_over_several_epochs() -> None:

@@ -24,8 +24,8 @@ def entry(keys: str, name: str = "ranker") -> str:
     return f"[experiments.{name}]\n{keys}"
 
 
-def refused(where: str, said: str, rest: str, event: str = ASSIGNED) -> None:
-    small_config.refused(where, said, event=event, rest=rest)
+def refused(where: str, message: str, rest: str, event: str = ASSIGNED) -> None:
+    small_config.refused(where, message, event=event, rest=rest)
 
 
 def test_an_entry_has_the_keys_of_an_experiment_and_its_own() -> None:
@@ -40,9 +40,9 @@ end = "2024-01-02T01:00:00+01:00"
 archived = true
 name = "The ranker"
 """
-    found = made(entry(keys)).experiments
-    assert list(found) == ["ranker"]
-    assert found["ranker"] == ExperimentConfig(
+    experiments = made(entry(keys)).experiments
+    assert list(experiments) == ["ranker"]
+    assert experiments["ranker"] == ExperimentConfig(
         control="control",
         decision=("ctr",),
         unit="user",
@@ -63,7 +63,7 @@ name = "The ranker"
         ),
         position=1,
     )
-    assert found["ranker"].arms.values == ("a", "v1", "v2")
+    assert experiments["ranker"].arms.values == ("a", "v1", "v2")
 
 
 def test_the_arm_is_in_the_assignments_or_else_in_the_variant_of_the_event() -> None:
@@ -73,15 +73,17 @@ def test_the_arm_is_in_the_assignments_or_else_in_the_variant_of_the_event() -> 
     assert (plain.arms.path, plain.arms.names) == ("variant", ("a", "b"))
     event = 'time = "ts"\nlabel = "label"\nscore = "score"\nuser = "user"'
     refused_here = {"event": event, "slices": "by = [[]]", "rest": entry(TWO)}
-    found = small_config.problems(**refused_here)
-    assert list(found) == ["[experiments.ranker] variant"]
+    errors = small_config.problems(**refused_here)
+    assert list(errors) == ["[experiments.ranker] variant"]
     refused_here["rest"] = entry(f'{PLAIN}variant = "arm"')
     assert list(small_config.problems(**refused_here)) == ["[experiments.ranker] variants"]
 
 
 def test_experiments_are_in_the_order_of_the_file_and_that_without_a_name_is_first() -> None:
-    found = made(entry(TWO, "b"), entry(TWO, "a"), f"[experiment]\n{PLAIN}").experiments
-    assert [(name, one.position, one.is_named) for name, one in found.items()] == [
+    experiments = made(entry(TWO, "b"), entry(TWO, "a"), f"[experiment]\n{PLAIN}").experiments
+    assert [
+        (name, experiment.position, experiment.is_named) for name, experiment in experiments.items()
+    ] == [
         ("", 0, False),
         ("b", 1, True),
         ("a", 2, True),
@@ -89,8 +91,10 @@ def test_experiments_are_in_the_order_of_the_file_and_that_without_a_name_is_fir
 
 
 def test_each_experiment_has_a_metric_set_and_names_of_its_own() -> None:
-    found = made(f"[experiment]\n{PLAIN}", entry(f'{TWO}metrics = ["auc"]'))
-    names = [[metric.name for metric in metric_set.metrics] for metric_set in found.metric_sets]
+    run_config = made(f"[experiment]\n{PLAIN}", entry(f'{TWO}metrics = ["auc"]'))
+    names = [
+        [metric.name for metric in metric_set.metrics] for metric_set in run_config.metric_sets
+    ]
     assert names == [
         ["auc", "ctr"],
         ["experiment/ctr", "experiment/units"],
@@ -112,12 +116,12 @@ auc = { type = "HistogramAUC" }
     keys = 'control = "a"\nvariants = ["a", "b"]\nmetrics = ["ctr"]\nunit = "account"\n'
     keys += f"decision = {names}\n"
     plain = made(entry(keys), metrics=metrics)
-    asked = made(entry(f"{keys}interactions = true"), metrics=metrics)
+    run_config = made(entry(f"{keys}interactions = true"), metrics=metrics)
     counted = {metric.name: metric for metric in plain.experiment_metrics["ranker"]}
-    more = {metric.name: metric for metric in asked.experiment_metrics["ranker"]}
+    metrics_by_name = {metric.name: metric for metric in run_config.experiment_metrics["ranker"]}
     sums = {
         name.rpartition("units:")[2]: {argument: f.path for argument, f in metric.inputs.items()}
-        for name, metric in more.items()
+        for name, metric in metrics_by_name.items()
         if name not in counted
     }
     assert sums == {
@@ -127,8 +131,11 @@ auc = { type = "HistogramAUC" }
         "each": {"values": "spend", "units": "account"},
         "rate": {"values": "spend", "units": "account"},
     }
-    assert more["experiment/ranker/units:ctr"].where == more["experiment/ranker/ctr"].where
-    assert {name: asked.fingerprints()[name] for name in counted} == {
+    assert (
+        metrics_by_name["experiment/ranker/units:ctr"].where
+        == metrics_by_name["experiment/ranker/ctr"].where
+    )
+    assert {name: run_config.fingerprints()[name] for name in counted} == {
         name: plain.fingerprints()[name] for name in counted
     }
 
@@ -171,8 +178,8 @@ def test_arms_that_have_the_names_of_their_values_are_not_merged() -> None:
 
 def test_fields_that_only_experiments_with_names_read_are_optional() -> None:
     keys = f'{TWO}unit = "session"\nwhere = {{ surface = "search" }}'
-    found = made(entry(keys), metrics=f'{METRICS}\ngauc = {{ type = "GroupedAUC" }}')
-    optional = {field.path: field.optional for field in found.fields}
+    run_config = made(entry(keys), metrics=f'{METRICS}\ngauc = {{ type = "GroupedAUC" }}')
+    optional = {field.path: field.optional for field in run_config.fields}
     names = {path for path, is_optional in optional.items() if is_optional}
     assert names == {"exps.ranker", "session", "surface"}
     assert not optional["user"] and not optional["variant"] and not optional["ts"]
@@ -263,20 +270,20 @@ def test_a_field_is_not_both_a_value_and_an_object() -> None:
 
 def test_layers_are_the_groups_that_an_experiment_belongs_to() -> None:
     layers = '[layers]\nsearch = ["a", "b"]\nprices = ["b", "c"]'
-    found = made(entry(TWO, "a"), entry(TWO, "b"), entry(TWO, "c"), layers)
-    assert [one.layers for one in found.experiments.values()] == [
+    run_config = made(entry(TWO, "a"), entry(TWO, "b"), entry(TWO, "c"), layers)
+    assert [experiment.layers for experiment in run_config.experiments.values()] == [
         ("search",),
         ("search", "prices"),
         ("prices",),
     ]
-    shown = found.descriptions["experiment/b/ctr"]["shown"]
+    shown = run_config.descriptions["experiment/b/ctr"]["shown"]
     assert isinstance(shown, dict) and shown["layers"] == ["search", "prices"]
-    alone = made(entry(TWO, "a"), entry(TWO, "b"), entry(TWO, "c"))
-    assert alone.fingerprints() == found.fingerprints()
+    plain_config = made(entry(TWO, "a"), entry(TWO, "b"), entry(TWO, "c"))
+    assert plain_config.fingerprints() == run_config.fingerprints()
 
 
 def test_epochs_of_an_experiment_with_a_name_follow_from_the_time() -> None:
     event = f'{ASSIGNED}epoch = "phase"\n'
-    found = made(entry(f'{TWO}epochs = ["2024-01-01T01:00:00Z"]'), event=event)
-    assert found.experiments["ranker"].epoch_names == ("start", "2024-01-01T01:00:00Z")
-    assert "phase" not in {field.path for field in found.fields if field.kind == "variant"}
+    run_config = made(entry(f'{TWO}epochs = ["2024-01-01T01:00:00Z"]'), event=event)
+    assert run_config.experiments["ranker"].epoch_names == ("start", "2024-01-01T01:00:00Z")
+    assert "phase" not in {field.path for field in run_config.fields if field.kind == "variant"}

@@ -50,16 +50,16 @@ def exposed(exposures: str = EXPOSURES, rest: str = RANKER, **parts: str) -> Con
 
 
 def refused(
-    where: str, said: str, exposures: str = EXPOSURES, rest: str = RANKER, **parts: str
+    where: str, message: str, exposures: str = EXPOSURES, rest: str = RANKER, **parts: str
 ) -> None:
     defaults = {"event": EVENT, "windows": WINDOWS, "slices": "by = [[]]", "metrics": METRICS}
     rest = f"[exposures]\n{exposures}\n{rest}"
-    small_config.refused(where, said, rest=rest, **{**defaults, **parts})
+    small_config.refused(where, message, rest=rest, **{**defaults, **parts})
 
 
 def test_the_unit_and_the_time_are_those_of_other_events_unless_it_says_others() -> None:
-    made = exposed()
-    assert made.exposures == ExposuresConfig(
+    run_config = exposed()
+    assert run_config.exposures == ExposuresConfig(
         mark=Mark("kind", "exposure"),
         unit="user",
         experiment="test",
@@ -67,15 +67,15 @@ def test_the_unit_and_the_time_are_those_of_other_events_unless_it_says_others()
         time="ts",
         time_unit="iso",
     )
-    assert made.exposed == ("ranker",)
-    assert made.exposed_unit == "user"
-    more = 'unit = "who"\ntime = "at"\ntime_unit = "ms"\nwindow_s = 5\nreopen_s = 6\nidle_s = 7'
-    own = exposed(f"{EXPOSURES}{more}").exposures
-    assert own is not None
-    assert (own.unit, own.time, own.time_unit) == ("who", "at", "ms")
-    assert (own.window_ms, own.reopen_s, own.idle_s) == (5000, 6, 7)
+    assert run_config.exposed == ("ranker",)
+    assert run_config.exposed_unit == "user"
+    keys = 'unit = "who"\ntime = "at"\ntime_unit = "ms"\nwindow_s = 5\nreopen_s = 6\nidle_s = 7'
+    exposures = exposed(f"{EXPOSURES}{keys}").exposures
+    assert exposures is not None
+    assert (exposures.unit, exposures.time, exposures.time_unit) == ("who", "at", "ms")
+    assert (exposures.window_ms, exposures.reopen_s, exposures.idle_s) == (5000, 6, 7)
     assert exposed(event=f'{EVENT}time_unit = "s"').exposures == replace(
-        made.exposures, time_unit="s"
+        run_config.exposures, time_unit="s"
     )
     assert config().exposures is None
     assert config().exposed_unit is None
@@ -90,14 +90,14 @@ def test_an_exposure_is_recognized_by_a_field_its_topic_or_both() -> None:
         (f'{MARK}topic = "exposures"\n', Mark("kind", "exposure", "exposures")),
         ('field = "is_exposure"\nequals = true\n', Mark("is_exposure", "true")),
     ):
-        made = exposed(mark + keys, source=topics).exposures
-        assert made is not None and made.mark == expected
+        exposures = exposed(mark + keys, source=topics).exposures
+        assert exposures is not None and exposures.mark == expected
 
 
 def test_what_is_read_of_an_exposure_is_a_field_for_each_of_its_columns() -> None:
-    made = exposed().exposures
-    assert made is not None
-    assert made.fields == (
+    exposures = exposed().exposures
+    assert exposures is not None
+    assert exposures.fields == (
         Field("ts", "time_iso", name="time"),
         Field("user", "hashed_id", name=UNIT),
         Field("user", "has_id", name=HAS_UNIT, optional=True),
@@ -111,17 +111,17 @@ def test_what_is_read_of_an_exposure_is_a_field_for_each_of_its_columns() -> Non
 def test_an_experiment_takes_its_arms_from_exposures_unless_events_have_them() -> None:
     assert exposed().experiments["ranker"].arms.is_exposed
     assert exposed().experiments["ranker"].arms.path == ""
-    own = PRICE + 'variant = "price_arm"'
-    made = exposed(rest=RANKER + own)
-    assert made.exposed == ("ranker",)
-    assert made.experiments["price"].arms.path == "price_arm"
-    assert not made.experiments["price"].is_exposed
+    entry = PRICE + 'variant = "price_arm"'
+    run_config = exposed(rest=RANKER + entry)
+    assert run_config.exposed == ("ranker",)
+    assert run_config.experiments["price"].arms.path == "price_arm"
+    assert not run_config.experiments["price"].is_exposed
     # The variant of [event] is that of slices and of [experiment].
     event = f'{EVENT}variant = "variant"\nvariants = ["a", "b"]\n'
     arms = exposed(rest=RANKER.replace('variants = ["a", "b"]', ""), event=event)
     assert arms.experiments["ranker"].arms.names == ("a", "b")
     assert arms.experiments["ranker"].is_exposed
-    refused("[exposures]", "an entry of [experiments] without `variant`", rest=own)
+    refused("[exposures]", "an entry of [experiments] without `variant`", rest=entry)
     refused(
         "[exposures]",
         "an entry of [experiments] without `variant`",
@@ -130,9 +130,9 @@ def test_an_experiment_takes_its_arms_from_exposures_unless_events_have_them() -
 
 
 def test_without_a_field_of_the_experiment_all_exposures_are_of_the_only_one() -> None:
-    made = exposed(f'{MARK}arm = "arm"').exposures
-    assert made is not None
-    assert (made.experiment, made.only) == (None, "ranker")
+    exposures = exposed(f'{MARK}arm = "arm"').exposures
+    assert exposures is not None
+    assert (exposures.experiment, exposures.only) == (None, "ranker")
     refused(
         "[exposures] experiment",
         "the field of the experiment, since 2 have exposures, got nothing; name it; ranker, price "
@@ -152,9 +152,9 @@ def test_all_exposed_experiments_have_one_unit() -> None:
 
 def test_closing_is_that_of_the_join_if_there_is_one() -> None:
     assert config().closing is None
-    alone = exposed(f"{EXPOSURES}reopen_s = 30\nidle_s = 7")
-    assert alone.closing == Closing(0, 30, 7, 15_000)
-    assert alone.closing.lateness_ms(alone.windows) == 90_000
+    run_config = exposed(f"{EXPOSURES}reopen_s = 30\nidle_s = 7")
+    assert run_config.closing == Closing(0, 30, 7, 15_000)
+    assert run_config.closing.lateness_ms(run_config.windows) == 90_000
     at_once = exposed(windows="size_s = 3600\nlateness_s = 0")
     assert at_once.closing == Closing(0, 0, None, 1000)
     join = JOIN.replace("label_window_s = 60", "label_window_s = 60\nreopen_s = 5\nidle_s = 9")
@@ -166,7 +166,7 @@ def test_closing_is_that_of_the_join_if_there_is_one() -> None:
 
 
 def test_what_determines_the_counts_is_in_the_descriptions() -> None:
-    made = exposed()
+    run_config = exposed()
     plan = {
         "mark": ["kind", "exposure", None],
         "unit": "user",
@@ -178,17 +178,17 @@ def test_what_determines_the_counts_is_in_the_descriptions() -> None:
         "late_after_s": 60,
         "late": "to quarantine",
     }
-    assert {name: of["exposures"] for name, of in made.descriptions.items()} == dict.fromkeys(
-        made.descriptions, plan
-    )
+    assert {
+        name: description["exposures"] for name, description in run_config.descriptions.items()
+    } == dict.fromkeys(run_config.descriptions, plan)
     assert "exposures" not in config().descriptions["ctr"]
-    hashes = {made.hash}
+    hashes = {run_config.hash}
     changes = ["window_s = 5", "reopen_s = 5", "where = { bot = false }"]
     changes += ['unit = "who"', 'time_unit = "ms"']
     for key in changes:
         hashes.add(exposed(f"{EXPOSURES}{key}\n").hash)
     assert len(hashes) == 6
-    assert exposed(f"{EXPOSURES}idle_s = 5\n").hash == made.hash
+    assert exposed(f"{EXPOSURES}idle_s = 5\n").hash == run_config.hash
     of_only = exposed(f'{MARK}arm = "arm"').descriptions["ctr"]["exposures"]
     assert isinstance(of_only, dict) and of_only["experiment"] == {"only": "ranker"}
 
@@ -272,21 +272,25 @@ def test_exposures_need_a_unit_an_order_and_events_of_single_values() -> None:
 
 
 def test_the_marks_of_exposures_and_of_a_join_exclude_each_other() -> None:
-    both = {"rest": RANKER + JOIN, "metrics": OF_JOIN}
+    sections = {"rest": RANKER + JOIN, "metrics": OF_JOIN}
     same = EXPOSURES.replace('"exposure"', '"click"')
-    refused("[exposures]", "a mark that excludes that of [join.outcomes] click", same, **both)
-    other = EXPOSURES.replace('"kind"', '"event"')
-    refused("[exposures]", "the field 'kind' of the other marks, got 'event'", other, **both)
+    refused("[exposures]", "a mark that excludes that of [join.outcomes] click", same, **sections)
+    exposures = EXPOSURES.replace('"kind"', '"event"')
+    refused(
+        "[exposures]", "the field 'kind' of the other marks, got 'event'", exposures, **sections
+    )
     # Of another topic they may have another field.
     topics = KAFKA.replace('"t"', '"seen, shop"')
     of_shop = JOIN.replace('{ field = "kind"', '{ topic = "shop", field = "kind"')
-    made = exposed(f'{other}topic = "seen"', RANKER + of_shop, metrics=OF_JOIN, source=topics)
-    assert made.exposures is not None
-    assert made.exposures.mark == Mark("event", "exposure", "seen")
+    run_config = exposed(
+        f'{exposures}topic = "seen"', RANKER + of_shop, metrics=OF_JOIN, source=topics
+    )
+    assert run_config.exposures is not None
+    assert run_config.exposures.mark == Mark("event", "exposure", "seen")
 
 
 def test_one_clock_closes_the_join_and_the_exposures() -> None:
-    both = {"rest": RANKER + JOIN, "metrics": OF_JOIN}
+    sections = {"rest": RANKER + JOIN, "metrics": OF_JOIN}
     for key in ("reopen_s", "idle_s"):
-        said = "nothing, since there is a [join], got 5; write it in [join]"
-        refused(f"[exposures] {key}", said, f"{EXPOSURES}{key} = 5", **both)
+        message = "nothing, since there is a [join], got 5; write it in [join]"
+        refused(f"[exposures] {key}", message, f"{EXPOSURES}{key} = 5", **sections)

@@ -104,9 +104,9 @@ def test_a_secret_that_is_missing_short_or_long_is_refused_and_not_shown(
     file = tmp_path / "secret"
     file.write_text(value, encoding="utf-8")
     (of_file,) = read(GOOD.replace('secret_env = "SECRET"', f'secret_file = "{file}"'))
-    for one, environ in ((hook, {"SECRET": value}), (of_file, {})):
+    for candidate, environ in ((hook, {"SECRET": value}), (of_file, {})):
         with pytest.raises(ConfigError, match="expected a secret of 16 to 1024 bytes") as caught:
-            one.secret(environ)
+            candidate.secret(environ)
         assert not value or value not in str(caught.value)
     file.unlink()
     with pytest.raises(ConfigError, match="No such file"):

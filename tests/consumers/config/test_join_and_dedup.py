@@ -34,29 +34,32 @@ def joined(
 
 
 def test_an_impression_and_its_outcomes_are_told_apart_by_their_marks() -> None:
-    found = joined().join
-    assert found is not None
-    assert found.impression == Mark("kind", "shown")
-    assert [(one.name, one.mark.equals, one.counts, one.value) for one in found.outcomes] == [
+    join = joined().join
+    assert join is not None
+    assert join.impression == Mark("kind", "shown")
+    assert [
+        (outcome.name, outcome.mark.equals, outcome.counts, outcome.value)
+        for outcome in join.outcomes
+    ] == [
         ("click", "click", "once", None),
         ("paid", "3", "sum", "price"),
         ("often", "true", "count", None),
     ]
-    assert (found.attribution, found.reopen_s, found.others) == (
+    assert (join.attribution, join.reopen_s, join.others) == (
         "one", 0, "refuse")  # fmt: skip
 
 
 def test_a_label_is_the_first_outcome_or_the_one_that_a_metric_names() -> None:
-    both = 'a = { type = "Ratio" }\nb = { type = "Ratio", inputs = { numerators = "paid" } }'
-    a, b = joined(metrics=both).metrics
+    metrics = 'a = { type = "Ratio" }\nb = { type = "Ratio", inputs = { numerators = "paid" } }'
+    a, b = joined(metrics=metrics).metrics
     assert a.inputs["numerators"].column == "click:outcome"
     assert b.inputs["numerators"].column == "paid:outcome"
 
 
-def refused(said: str, **parts: str) -> None:
+def refused(message: str, **parts: str) -> None:
     with pytest.raises(ConfigError) as caught:
         joined(**parts)
-    assert said in str(caught.value), parts
+    assert message in str(caught.value), parts
 
 
 def test_a_bad_join_is_refused_with_the_reason() -> None:
@@ -67,7 +70,7 @@ def test_a_bad_join_is_refused_with_the_reason() -> None:
     spark = 'kind = "spark"\nquery = "clicks"'
     refused('[join]: expected nothing, since kind is "spark"', source=spark)
     refused("join outcomes in the query", source=spark)
-    for outcome, said in (
+    for outcome, message in (
         ("", "a table [join.outcomes] of 1 to 16"),
         ('field = "kind"', "both `field` and `equals`"),
         ('field = "kind", equals = "shown"', "no event may match both"),
@@ -77,8 +80,8 @@ def test_a_bad_join_is_refused_with_the_reason() -> None:
         ('field = "kind", equals = "c", value = "v"', 'use `value` and counts = "sum" together'),
         ('field = "kind", equals = "c", counts = "twice"', '"once", "count" or "sum"'),
     ):
-        refused(said, outcomes=f"click = {{ {outcome} }}" if outcome else "")
-    for metric, said in (
+        refused(message, outcomes=f"click = {{ {outcome} }}" if outcome else "")
+    for metric, message in (
         ('type = "HistogramAUC", inputs = { labels = "paid" }', 'an outcome with counts = "once"'),
         (
             'type = "HistogramAUC", inputs = { labels = "clicked" }',
@@ -89,7 +92,7 @@ def test_a_bad_join_is_refused_with_the_reason() -> None:
             "a field of one value, since there is a [join]",
         ),
     ):
-        refused(said, metrics=f"m = {{ {metric} }}")
+        refused(message, metrics=f"m = {{ {metric} }}")
 
 
 def test_a_fast_clock_may_be_no_further_ahead_than_events_may_be_late() -> None:
@@ -112,9 +115,9 @@ def test_a_fast_clock_may_be_no_further_ahead_than_events_may_be_late() -> None:
 
 
 def test_an_id_is_remembered_for_a_day_unless_it_is_said() -> None:
-    made = config(rest='[dedup]\nevent_id = "id"')
-    assert made.dedup == DedupConfig("id", 86_400, False)
-    assert (made.dedup.retention_ms, made.dedup.pane_ms) == (86_400_000, 3_600_000)
+    run_config = config(rest='[dedup]\nevent_id = "id"')
+    assert run_config.dedup == DedupConfig("id", 86_400, False)
+    assert (run_config.dedup.retention_ms, run_config.dedup.pane_ms) == (86_400_000, 3_600_000)
     assert config().dedup is None
 
 
@@ -125,17 +128,17 @@ def test_a_bad_dedup_names_all_that_is_bad() -> None:
     for path in ("key", "key.id", "header.id"):  # which all events of a record share
         rest = f'[dedup]\nevent_id = "{path}"\nkeyed = true'
         assert config(source=KAFKA, rest=rest).dedup is not None
-        found = problems(source=f'{KAFKA}\nformat = "array"', rest=rest)["[dedup] event_id"]
-        assert "would be repeats of each other" in found
-    found = problems(rest='[dedup]\nevent_id = "header.id"')["[dedup] event_id"]
-    assert "expected a path in the event" in found
+        error = problems(source=f'{KAFKA}\nformat = "array"', rest=rest)["[dedup] event_id"]
+        assert "would be repeats of each other" in error
+    error = problems(rest='[dedup]\nevent_id = "header.id"')["[dedup] event_id"]
+    assert "expected a path in the event" in error
 
 
 def test_several_partitions_need_keys() -> None:
-    one, two = (Partition("c", "clicks", "i", number) for number in range(2))
-    made = DedupConfig("id")
-    require_keyed(made, [one, Partition("c", "views", "j", 0)])  # each topic has one
-    require_keyed(DedupConfig("id", keyed=True), [one, two])
-    require_keyed(None, [one, two])
+    first, second = (Partition("c", "clicks", "i", number) for number in range(2))
+    dedup = DedupConfig("id")
+    require_keyed(dedup, [first, Partition("c", "views", "j", 0)])  # each topic has one
+    require_keyed(DedupConfig("id", keyed=True), [first, second])
+    require_keyed(None, [first, second])
     with pytest.raises(ConfigError, match=r"got false, with clicks/1; give events a key"):
-        require_keyed(made, [one, two])
+        require_keyed(dedup, [first, second])

@@ -162,8 +162,8 @@ def test_a_required_key_is_missed_with_its_own_words_and_something_stands_for_it
     assert problems == [Problem("[visit] guest", "a guest", "nothing", "say who comes")]
     assert (visit.guest, visit.waiter) == ("nobody", "Ada")
     assert not is_complete(section, Visit)
-    for given, complete in (({"guest": "Bo", "table": 2}, True), ({"guest": 3, "table": 2}, False)):
-        section = Section("visit", given, [])
+    for table, complete in (({"guest": "Bo", "table": 2}, True), ({"guest": 3, "table": 2}, False)):
+        section = Section("visit", table, [])
         read(section, Visit)
         assert is_complete(section, Visit) == complete
 

@@ -19,16 +19,16 @@ TWO = 'two = { type = "HistogramAUC", models = ["score", "new.score"] }'
 
 
 def test_both_models_are_read_from_one_event_in_groups_of_its_users() -> None:
-    (two,) = config(metrics=TWO).metrics
-    assert two.empty == Paired(UserGroups(HistogramAUC()))
-    assert two.inputs == {
+    (models,) = config(metrics=TWO).metrics
+    assert models.empty == Paired(UserGroups(HistogramAUC()))
+    assert models.inputs == {
         "labels": Field("label", "label"),
         "scores_a": Field("score", "real"),
         "scores_b": Field("new.score", "real"),
         "groups": Field("user", "hashed_id"),
     }
-    (alone,) = config(metrics=TWO, event=EVENT.replace('user = "user"', "")).metrics
-    assert alone.empty == Paired(HistogramAUC())
+    (metric,) = config(metrics=TWO, event=EVENT.replace('user = "user"', "")).metrics
+    assert metric.empty == Paired(HistogramAUC())
     lists = 'lists = { type = "RankingMetrics", measures = ["MRR"], models = ["a", "b"] }'
     (ranked,) = config(metrics=lists, event=EVENT.replace('user = "user"', "")).metrics
     assert ranked.empty == Paired(RankingMetrics(["MRR"])) and ranked.has_lists
@@ -37,31 +37,31 @@ def test_both_models_are_read_from_one_event_in_groups_of_its_users() -> None:
 
 def test_models_are_two_fields_of_a_metric_of_one_model() -> None:
     for models in ('["score"]', '["score", "score"]', '"score"', '["a", "b", "c"]', '["a", 2]'):
-        found = problems(metrics=f'two = {{ type = "HistogramAUC", models = {models} }}')
-        assert "expected the fields of two models" in found["[metrics] two.models"]
-    found = problems(
+        errors = problems(metrics=f'two = {{ type = "HistogramAUC", models = {models} }}')
+        assert "expected the fields of two models" in errors["[metrics] two.models"]
+    errors = problems(
         metrics='two = { type = "CatalogMetrics", n_items = 3, k = 2, models = ["a", "b"] }'
     )
-    assert "columns that each model has of its own" in found["[metrics] two.models"]
-    found = problems(metrics='two = { type = "Paired" }')
-    assert 'models = ["score", "score_of_the_other"]' in found["[metrics] two.type"]
+    assert "columns that each model has of its own" in errors["[metrics] two.models"]
+    errors = problems(metrics='two = { type = "Paired" }')
+    assert 'models = ["score", "score_of_the_other"]' in errors["[metrics] two.type"]
 
 
 def test_an_experiment_compares_variants_and_not_models() -> None:
     experiment = '[experiment]\ncontrol = "a"\nunit = "user"\ndecision = ["two"]'
-    found = problems(metrics=f"{METRICS}\n{TWO}", rest=experiment)
-    assert "a metric without models" in found["[experiment] decision[0]"]
+    errors = problems(metrics=f"{METRICS}\n{TWO}", rest=experiment)
+    assert "a metric without models" in errors["[experiment] decision[0]"]
 
 
 def test_a_metric_is_counted_in_groups_of_its_users_if_it_says_so() -> None:
     (of_users,) = config(metrics='auc = { type = "HistogramAUC", cluster = "groups" }').metrics
     assert of_users.empty == UserGroups(HistogramAUC())
     assert of_users.inputs["groups"] == Field("user", "hashed_id")
-    plain, said = (
-        config(metrics=f'auc = {{ type = "HistogramAUC"{more} }}').fingerprints()["auc"]
-        for more in ("", ', cluster = "none"')
+    plain, fingerprint = (
+        config(metrics=f'auc = {{ type = "HistogramAUC"{setting} }}').fingerprints()["auc"]
+        for setting in ("", ', cluster = "none"')
     )
-    assert plain == said
+    assert plain == fingerprint
     # Lists of a query, in groups of users; and sessions in place of users.
     text = 'gauc = { type = "GroupedAUC", cluster = "groups", inputs = { groups = "query" } }'
     (lists,) = config(metrics=text).metrics
@@ -74,8 +74,8 @@ def test_a_metric_is_counted_in_groups_of_its_users_if_it_says_so() -> None:
 
 
 def test_the_models_of_one_event_may_have_independent_rows() -> None:
-    (two,) = config(metrics=TWO.replace("}", ', cluster = "none" }')).metrics
-    assert two.empty == Paired(HistogramAUC())
+    (metric,) = config(metrics=TWO.replace("}", ', cluster = "none" }')).metrics
+    assert metric.empty == Paired(HistogramAUC())
 
 
 def test_groups_of_users_need_a_user_and_one_of_two_words() -> None:
@@ -86,16 +86,18 @@ def test_groups_of_users_need_a_user_and_one_of_two_words() -> None:
         metrics=text,
         event=EVENT.replace('user = "user"', ""),
     )
-    for word, said in (('"group"', "did you mean `groups`?"), ("true", "put it in quotes")):
-        refused("[metrics] auc.cluster", said, metrics=text.replace('"groups"', word))
+    for word, message in (('"group"', "did you mean `groups`?"), ("true", "put it in quotes")):
+        refused("[metrics] auc.cluster", message, metrics=text.replace('"groups"', word))
 
 
 def test_an_experiment_counts_a_metric_of_users_by_its_own_unit() -> None:
     metrics = 'ctr = { type = "Ratio", cluster = "groups" }'
     experiment = '[experiment]\ncontrol = "a"\nunit = "session"\ndecision = ["ctr.ratio"]'
-    for more, empty in (("", UserGroups(Ratio())), ('\ncluster = "none"', Ratio())):
-        found = config(metrics=metrics, rest=experiment + more).experiment_metrics[""]
-        (ctr,) = (one for one in found if one.name == "experiment/ctr")
+    for setting, empty in (("", UserGroups(Ratio())), ('\ncluster = "none"', Ratio())):
+        experiment_metrics = config(metrics=metrics, rest=experiment + setting).experiment_metrics[
+            ""
+        ]
+        (ctr,) = (metric for metric in experiment_metrics if metric.name == "experiment/ctr")
         assert ctr.empty == empty
         assert {"session" if name == "groups" else "label" for name in ctr.inputs} == {
             field.path for field in ctr.inputs.values()
@@ -117,12 +119,12 @@ def test_a_metric_that_does_not_use_the_named_users_says_which_key_changes_that(
             rows = read_results(ledger, Query("total")).rows
         return {row.metric: row.interval.reason for row in rows if row.interval is not None}
 
-    said = reasons("named.db", text)
-    assert said["ctr"] == (
+    metric_reasons = reasons("named.db", text)
+    assert metric_reasons["ctr"] == (
         "rows of one user are taken as independent although users are named; "
         'cluster = "groups" of the metric changes it'
     )
-    assert "independent" not in said["rate"]
+    assert "independent" not in metric_reasons["rate"]
     nobody = text.replace('user = "user"\n', "").replace(', cluster = "groups"', "")
     unnamed = reasons("unnamed.db", nobody)
     assert unnamed["ctr"] == "rows are taken as independent because no users are known"

@@ -13,10 +13,10 @@ def metrics(views: str) -> str:
 
 
 def test_views_are_shown_and_change_no_fingerprint() -> None:
-    asked = '["recall_at_budget( 0.05 )", "confusion(0.2).precision", "ks", "ks"]'
-    plain, more = config(metrics=metrics("[]")), config(metrics=metrics(asked))
-    assert plain.fingerprints() == more.fingerprints()
-    shown = [one.descriptions["auc"]["shown"] for one in (plain, more)]
+    views = '["recall_at_budget( 0.05 )", "confusion(0.2).precision", "ks", "ks"]'
+    plain, view_config = config(metrics=metrics("[]")), config(metrics=metrics(views))
+    assert plain.fingerprints() == view_config.fingerprints()
+    shown = [run_config.descriptions["auc"]["shown"] for run_config in (plain, view_config)]
     assert "views" not in str(shown[0])
     assert shown[1]["views"] == ["recall_at_budget(0.05)", "confusion(0.2).precision", "ks"]  # type: ignore[index]
 

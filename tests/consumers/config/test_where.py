@@ -23,8 +23,10 @@ def made(where: str, event: str = EVENT) -> Config:
 
 
 def test_an_entry_names_a_role_or_a_path_and_what_the_field_must_be() -> None:
-    found = made('{ "exps.e00" = "present", variant = "absent", n = [3, "de", true], x.y = "b" }')
-    assert found.event.where == (
+    run_config = made(
+        '{ "exps.e00" = "present", variant = "absent", n = [3, "de", true], x.y = "b" }'
+    )
+    assert run_config.event.where == (
         Condition("exps.e00", "exps.e00", True),
         Condition("n", "n", True, ("3", "de", "true")),
         Condition("variant", "variant", False),
@@ -54,42 +56,44 @@ def test_a_malformed_entry_is_named() -> None:
         ('{ key.x = "a" }', "where.key.x", path),
         ("{ " + ", ".join(f"f{i} = 1" for i in range(33)) + " }", "where", "at most 32 fields"),
     ):
-        (said,) = problems(event=f"{event}\nwhere = {where}").items()
-        assert said[0] == f"[event] {key}", where
-        assert f"expected {expected}" in said[1], where
+        (problem,) = problems(event=f"{event}\nwhere = {where}").items()
+        assert problem[0] == f"[event] {key}", where
+        assert f"expected {expected}" in problem[1], where
 
 
 def test_records_of_kafka_are_chosen_by_their_keys_and_headers() -> None:
-    found = of_format("json", event=f'{EVENT}\nwhere = {{ header.x = "a", "key.y" = "present" }}')
-    assert [one.path for one in found.event.where] == ["header.x", "key.y"]
+    run_config = of_format(
+        "json", event=f'{EVENT}\nwhere = {{ header.x = "a", "key.y" = "present" }}'
+    )
+    assert [condition.path for condition in run_config.event.where] == ["header.x", "key.y"]
     with pytest.raises(ConfigError, match=r"where.header: expected header.NAME"):
         of_format("json", event=f'{EVENT}\nwhere = {{ header = "a" }}')
 
 
 def test_it_is_in_every_fingerprint_whatever_its_order() -> None:
-    was, one = config().fingerprints(), made('{ b = ["y", "x"], a = 1 }')
-    now = one.fingerprints()
-    assert was.keys() == now.keys() and all(was[name] != now[name] for name in was)
-    assert one.descriptions["auc"]["where"] == [["a", "a", ["1"]], ["b", "b", ["x", "y"]]]
+    baseline, run_config = config().fingerprints(), made('{ b = ["y", "x"], a = 1 }')
+    now = run_config.fingerprints()
+    assert baseline.keys() == now.keys() and all(baseline[name] != now[name] for name in baseline)
+    assert run_config.descriptions["auc"]["where"] == [["a", "a", ["1"]], ["b", "b", ["x", "y"]]]
     assert made('{ a = "1", b = ["x", "y", "x"] }').fingerprints() == now
     assert made('{ a = "present", b = ["x", "y"] }').fingerprints() != now
 
 
 def generation(of: Config) -> Generation:
     metrics = tuple(
-        Metric(name, of.fingerprints()[name], found, False, {})
-        for name, found in of.descriptions.items()
+        Metric(name, of.fingerprints()[name], description, False, {})
+        for name, description in of.descriptions.items()
     )
     return Generation(1, 1, True, None, metrics, 0)
 
 
 def test_a_retry_reads_where_as_it_was_and_lets_no_other_one_pass() -> None:
-    of = made('{ user = "present", country = ["de"] }')
-    assert with_reading(config(), reading_of(of)).event == of.event
+    run_config = made('{ user = "present", country = ["de"] }')
+    assert with_reading(config(), reading_of(run_config)).event == run_config.event
     moved = EVENT.replace('user = "user"', 'user = "who.id"')
-    require_same_states(made('{ user = "present", country = "de" }', moved), generation(of))
-    for other in ('{ user = "present" }', '{ user = "present", country = "at" }'):
+    require_same_states(made('{ user = "present", country = "de" }', moved), generation(run_config))
+    for conditions in ('{ user = "present" }', '{ user = "present", country = "at" }'):
         with pytest.raises(SettingsChanged, match="metric auc: where was"):
-            require_same_states(made(other), generation(of))
+            require_same_states(made(conditions), generation(run_config))
     with pytest.raises(SettingsChanged, match="where was null, is"):
-        require_same_states(of, generation(config()))
+        require_same_states(run_config, generation(config()))

@@ -49,24 +49,24 @@ def values(seed: int, n: int, phases: int = 4) -> list[bytes | None]:
     """Events over three hours, of few keys at first and of more later; some of a variant that
     nobody has declared, and some tombstones."""
     rng = random.Random(seed)
-    found: list[bytes | None] = []
+    records: list[bytes | None] = []
     for i in range(n):
         if rng.random() < 0.02:
-            found.append(None)
+            records.append(None)
             continue
         minute = max(i * 180 // n - rng.randrange(2), 0)
-        some = 1 + rng.randrange(phases) * i // n
-        found.append(
+        key_count = 1 + rng.randrange(phases) * i // n
+        records.append(
             event(
                 f"2024-01-01T{minute // 60:02d}:{minute % 60:02d}:00Z",
                 "c" if rng.random() < 0.04 else rng.choice("ab"),
                 int(rng.random() < 0.3),
                 rng.randrange(20) / 20,
-                user=f"u{rng.randrange(some)}",
-                phase=f"p{rng.randrange(some)}",
+                user=f"u{rng.randrange(key_count)}",
+                phase=f"p{rng.randrange(key_count)}",
             )
         )
-    return found
+    return records
 
 
 class GroupedRun:
@@ -74,12 +74,16 @@ class GroupedRun:
 
     def __init__(self, folder: Path, logs: Sequence[Sequence[bytes | None]]) -> None:
         self.folder = folder
-        named = dict(zip((ONE, TWO), logs, strict=False))
-        self.run = Run(folder, {one: Log(list(log)) for one, log in named.items()}, slices=SLICES)
+        partition_logs = dict(zip((ONE, TWO), logs, strict=False))
+        self.run = Run(
+            folder,
+            {partition: Log(list(log)) for partition, log in partition_logs.items()},
+            slices=SLICES,
+        )
         self.ledger = Ledger.open(self.run.config.store.url, create=True)
         self.generation: Generation
         self.heads: dict[Partition, Head] = {}
-        self.retried: dict[Partition, int] = dict.fromkeys(named, 0)  # offsets before it
+        self.retried: dict[Partition, int] = dict.fromkeys(partition_logs, 0)  # offsets before it
         self.begin()
         self.followers = [IncrementalView(self.ledger, query) for query in QUERIES]
 
@@ -90,9 +94,14 @@ class GroupedRun:
         self.ledger.close()
 
     def begin(self) -> None:
-        made = self.run.config
-        self.generation = self.ledger.begin(made.fingerprints(), made.descriptions).generation
-        self.heads = {one: self.ledger.resolve(self.generation, one, 0) for one in self.run.logs}
+        run_config = self.run.config
+        self.generation = self.ledger.begin(
+            run_config.fingerprints(), run_config.descriptions
+        ).generation
+        self.heads = {
+            partition: self.ledger.resolve(self.generation, partition, 0)
+            for partition in self.run.logs
+        }
 
     # -- what may happen ----------------------------------------------------------------------
     def commit(
@@ -100,23 +109,30 @@ class GroupedRun:
     ) -> None:
         """Count the next `n` records of a log, in rows of at most `limit` bytes; as stores of an
         older version hold them, each grouping has rows of its own."""
-        head, made = self.heads[log], self.run.config
+        head, run_config = self.heads[log], self.run.config
         start = head.next_offset
-        some = self.run.logs[log].values[start : start + n]
-        if not some:
+        records = self.run.logs[log].values[start : start + n]
+        if not records:
             return
-        delta = Delta(made, log, start, head.greatest_event_ms, self.generation.floor_ms)
-        end = start + len(some)
-        decoder = Decoder(made)
-        for decoded in decoder.pieces(Chunk(log, start, end, range(start, end), some, None)):
+        delta = Delta(run_config, log, start, head.greatest_event_ms, self.generation.floor_ms)
+        end = start + len(records)
+        decoder = Decoder(run_config)
+        for decoded in decoder.pieces(Chunk(log, start, end, range(start, end), records, None)):
             delta.add(decoded)
         commit = commit_of(head, delta, limit)
         if version_2:
             apart = [
                 shard
-                for one in states_of(delta)
+                for pane_state in states_of(delta)
                 for shard in split(
-                    Pane(one.metric, one.grouping, one.start_ms, one.end_ms), one.state, limit
+                    Pane(
+                        pane_state.metric,
+                        pane_state.grouping,
+                        pane_state.start_ms,
+                        pane_state.end_ms,
+                    ),
+                    pane_state.state,
+                    limit,
                 )
             ]
             commit = replace(commit, shards=apart)
@@ -149,28 +165,31 @@ class GroupedRun:
             ]
             for log, head in self.heads.items()
         }
-        found = fold(logs, groupings=GROUPINGS, metrics=METRICS, max_keys=MAX_KEYS).states
+        states = fold(logs, groupings=GROUPINGS, metrics=METRICS, max_keys=MAX_KEYS).states
         floor_ms = self.generation.floor_ms
         return {
             state: data
-            for state, data in found.items()
+            for state, data in states.items()
             if state[2] is None or floor_ms is None or state[2] >= floor_ms
         }
 
     def require_true_states(self) -> None:
         """Every way to read the ledger says what the fold says."""
-        wanted = self.expected()
-        held = stored(self.ledger)
-        sums = held.sums(lambda row: (row.pane.metric, row.pane.grouping, row.pane.start_ms))
-        assert {state: total.to_bytes() for state, total in sums.items()} == wanted
-        sizes = {size.pane: (size.rows, size.nbytes) for size in held.seen.panes}
+        expected = self.expected()
+        contents = stored(self.ledger)
+        sums = contents.sums(lambda row: (row.pane.metric, row.pane.grouping, row.pane.start_ms))
+        assert {state: total.to_bytes() for state, total in sums.items()} == expected
+        sizes = {size.pane: (size.rows, size.nbytes) for size in contents.seen.panes}
         rows, nbytes = Counter[Pane](), Counter[Pane]()
-        for row, _ in held.rows:
+        for row, _ in contents.rows:
             rows[row.pane] += 1
             nbytes[row.pane] += row.nbytes
         assert sizes == {pane: (n, nbytes[pane]) for pane, n in rows.items()}
-        own = {row.id: row.nbytes for row, _ in held.rows}
-        assert (held.seen.stored_rows, held.seen.stored_nbytes) == (len(own), sum(own.values()))
+        row_sizes = {row.id: row.nbytes for row, _ in contents.rows}
+        assert (contents.seen.stored_rows, contents.seen.stored_nbytes) == (
+            len(row_sizes),
+            sum(row_sizes.values()),
+        )
 
     def require_true_readers(self) -> None:
         """Who has followed says what a fresh read says."""
@@ -178,8 +197,8 @@ class GroupedRun:
             assert to_json(follower.results()) == to_json(read_results(self.ledger, query))
 
     def require_verified(self) -> None:
-        found = verified(self.run, self.folder)
-        assert found.differences == []
+        findings = verified(self.run, self.folder)
+        assert findings.differences == []
 
     def rows(self) -> list[tuple[Pane, int, int, bool]]:
         """The rows of metric `auc` as they are stored, in order: pane, offsets, and whether they

@@ -85,18 +85,18 @@ def closable(heads: Sequence[Head], **changes: int) -> int | None:
 def ctr(ledger: Ledger) -> tuple[float, int]:
     """The rate of clicks, and the impressions that were counted."""
     state = stored(ledger).sums(lambda row: row.pane)[Pane("ctr", 1, None, None)]
-    (one,) = state.compute().values()  # type: ignore[union-attr]
-    return one.ratio, one.rows
+    (result,) = state.compute().values()  # type: ignore[union-attr]
+    return result.ratio, result.rows
 
 
 def verified(
     ledger: Ledger, logs: dict[Partition, Log], folder: Path, of: Config | None = None
 ) -> Findings:
     with closing(Ledger.open(str(folder / "scratch.db"), create=True)) as scratch:
-        found = verify(of or BY_DEFAULT, ledger, scratch, monotonic=lambda: 0.0,
+        findings = verify(of or BY_DEFAULT, ledger, scratch, monotonic=lambda: 0.0,
                        opener=lambda config, options: MemorySource(logs))  # fmt: skip
     (folder / "scratch.db").unlink()
-    return found
+    return findings
 
 
 def test_the_partition_that_is_furthest_behind_holds_windows_open() -> None:
@@ -124,11 +124,11 @@ def test_a_commit_says_how_far_label_windows_may_and_must_be_closed_for_its_even
         (closed_ms, [click("x", 59_999)], None, closed_ms),
     ):
         delta = Delta(SPLIT, LOGS[0], 0, closed_ms=closed)
-        values = [json.dumps(one).encode() for one in events]
+        values = [json.dumps(event).encode() for event in events]
         chunk = Chunk(LOGS[0], 0, len(values), range(len(values)), values)
         delta.add(Decoder(SPLIT).decode(chunk))
-        made = commit_of(head(0, None), delta)
-        assert (made.closed_at_most, made.closed_at_least) == (most, least), events
+        commit = commit_of(head(0, None), delta)
+        assert (commit.closed_at_most, commit.closed_at_least) == (most, least), events
 
 
 def test_late_events_are_counted_and_not_joined(ledger: Ledger) -> None:
@@ -149,13 +149,13 @@ def test_an_outcome_without_an_impression_is_counted_with_its_delay(ledger: Ledg
     count(ledger, [shown("x", 0), click("x", 5_000), click("x", 41_000), click("nobody", 42_000)])
     delays = stored(ledger).sums(lambda row: row.pane)[Pane(DELAYS, 0, None, None)]
     assert isinstance(delays, LabelDelays)
-    found = delays.compute()["click"]
-    assert (found.attributed, found.unattributed, found.unknown) == (1, 2, 1)
+    click_delays = delays.compute()["click"]
+    assert (click_delays.attributed, click_delays.unattributed, click_delays.unknown) == (1, 2, 1)
 
 
 def test_values_whose_sum_might_not_be_finite_are_refused(ledger: Ledger) -> None:
     paid = 'paid = { field = "kind", equals = "click", counts = "sum", value = "price" }'
-    of = config(
+    run_config = config(
         event=joined.EVENT,
         windows=joined.WINDOWS,
         metrics='paid = { type = "Ratio" }',
@@ -165,7 +165,7 @@ def test_values_whose_sum_might_not_be_finite_are_refused(ledger: Ledger) -> Non
     paying = [
         {**click("x", 1_000 + i), "kind": "pay", "price": price} for i, price in enumerate(prices)
     ]
-    count(ledger, [shown("x", 0), *paying], of=of)
+    count(ledger, [shown("x", 0), *paying], of=run_config)
     refused = ledger.quarantine()
     assert [(entry.offset, entry.reason, entry.field) for entry in refused] == [
         (3, "metric", "price"),
@@ -190,14 +190,14 @@ def test_two_impressions_of_one_id_are_a_conflict_and_counted_once(ledger: Ledge
 def test_what_comes_to_a_silent_partition_after_windows_were_closed_is_refused(
     ledger: Ledger,
 ) -> None:
-    of = replace(SPLIT, join=replace(JOIN, idle_s=100))
+    run_config = replace(SPLIT, join=replace(JOIN, idle_s=100))
     far = [shown("x", 0), shown("y", 300_000)]
-    count(ledger, far, [], close=False, of=of)
+    count(ledger, far, [], close=False, of=run_config)
     assert ledger.snapshot().counters.closed == 1
-    count(ledger, far, [click("x", 5_000), shown("z", 290_000)], close=False, of=of)
+    count(ledger, far, [click("x", 5_000), shown("z", 290_000)], close=False, of=run_config)
     (entry,) = ledger.quarantine()
     assert (entry.reason, entry.partition, entry.offset) == ("closed", LOGS[1], 0)
-    joined.run(of, ledger, joined.logs_of({LOGS[0]: far, LOGS[1]: [click("x", 5_000)] * 2}))
+    joined.run(run_config, ledger, joined.logs_of({LOGS[0]: far, LOGS[1]: [click("x", 5_000)] * 2}))
     assert ctr(ledger) == (0.0, 3)
 
 
@@ -216,38 +216,40 @@ def test_a_retry_counts_an_event_whose_windows_are_open_and_no_other(
     pages = list(
         retry(now, ledger, now_ms=lambda: 0, opener=lambda config, options: MemorySource(logs))
     )
-    assert [(one.entry.offset, one.reason) for page in pages for one in page.still] == [
+    assert [(refusal.entry.offset, refusal.reason) for page in pages for refusal in page.still] == [
         (1, "closed")
     ]
     assert [entry.offset for page in pages for entry in page.counted] == [3]
     joined.run(SPLIT, ledger, logs)
     assert ctr(ledger) == (1 / 3, 3)
-    seen = verified(ledger, logs, tmp_path, SPLIT)
-    assert seen.is_good, (seen.differences, seen.notes)
+    findings = verified(ledger, logs, tmp_path, SPLIT)
+    assert findings.is_good, (findings.differences, findings.notes)
 
 
 def test_pending_events_are_read_in_parts_and_the_result_is_the_same(tmp_path: Path) -> None:
     events = joined.stream(seed=5)
-    of = replace(SPLIT, store=replace(SPLIT.store, commit_interval_s=3600))
-    found = []
+    run_config = replace(SPLIT, store=replace(SPLIT.store, commit_interval_s=3600))
+    outcomes = []
     for max_bytes in (200, 5_000, 1 << 26):
         url = str(tmp_path / f"{max_bytes}.db")
         with closing(Ledger.open(url, create=True)) as ledger:
-            joined.run(of, ledger, joined.logs_of(events.parts), close=False)
+            joined.run(run_config, ledger, joined.logs_of(events.parts), close=False)
             generation = begin(ledger, SPLIT).generation
             Closer(SPLIT, ledger, generation, max_bytes=max_bytes).close(everything=True)
-            found.append((joined.found(ledger), ledger.snapshot().counters))
-    assert found[0] == found[1] == found[2]
+            outcomes.append((joined.found(ledger), ledger.snapshot().counters))
+    assert outcomes[0] == outcomes[1] == outcomes[2]
 
 
 def test_windows_are_not_dropped_before_their_rows_are_counted(ledger: Ledger) -> None:
-    of = replace(SPLIT, windows=replace(SPLIT.windows, retention_s=120))
-    count(ledger, [shown("x", 0), *(shown(f"y{i}", 60_000 * i) for i in range(1, 9))], of=of)
-    seen = ledger.snapshot()
-    floor_ms, closed_ms = seen.generation.floor_ms, seen.closed_ms
+    run_config = replace(SPLIT, windows=replace(SPLIT.windows, retention_s=120))
+    count(
+        ledger, [shown("x", 0), *(shown(f"y{i}", 60_000 * i) for i in range(1, 9))], of=run_config
+    )
+    snapshot = ledger.snapshot()
+    floor_ms, closed_ms = snapshot.generation.floor_ms, snapshot.closed_ms
     assert floor_ms is not None and closed_ms is not None
     assert START_MS < floor_ms <= closed_ms
-    assert (seen.counters.closed, seen.counters.expired) == (9, 0)
+    assert (snapshot.counters.closed, snapshot.counters.expired) == (9, 0)
 
 
 def test_an_experiment_counts_impressions_by_epoch_once_their_windows_are_closed(
@@ -265,14 +267,18 @@ epochs = ["2023-11-14T22:13:50Z"]
     split = config(event=joined.EVENT, rest=joined.JOIN + plan, **parts)
     whole = config(event=f'{joined.EVENT}\nlabel = "label"', rest=plan, **parts)
     in_order = sorted(events.whole, key=lambda event: event["ts"])
-    found = []
-    for number, (of, logs) in enumerate(((split, events.parts), (whole, {LOGS[0]: in_order}))):
+    state_maps = []
+    for number, (run_config, logs) in enumerate(
+        ((split, events.parts), (whole, {LOGS[0]: in_order}))
+    ):
         with closing(Ledger.open(str(tmp_path / f"{number}.db"), create=True)) as ledger:
-            joined.run(of, ledger, joined.logs_of(logs))
+            joined.run(run_config, ledger, joined.logs_of(logs))
             states = counted(ledger).states
-        found.append({key: one for key, one in states.items() if key[0].startswith("experiment/")})
-    assert found[0] == found[1]
-    keys = PerKey.from_bytes(found[0]["experiment/ctr", 0, None]).keys()
+        state_maps.append(
+            {key: state for key, state in states.items() if key[0].startswith("experiment/")}
+        )
+    assert state_maps[0] == state_maps[1]
+    keys = PerKey.from_bytes(state_maps[0]["experiment/ctr", 0, None]).keys()
     assert {key[1] for key in keys} == {"start", "2023-11-14T22:13:50Z"}  # type: ignore[index]
 
 
@@ -307,31 +313,31 @@ def test_where_records_have_no_times_what_it_drops_is_in_quarantine_and_warned_o
 ) -> None:
     logs = {LOGS[0]: log_of(impressions(201, fast=50), timed=False)}
     joined.run(BY_DEFAULT, ledger, logs)
-    found = results(ledger)
-    assert found.join is not None
-    assert (found.join.late_impressions, found.join.closed) == (150, 51)
-    assert found.join.repeated == 0
-    assert (found.quarantined, found.late) == (150, 150)
-    (warning,) = found.join.warnings
+    answer = results(ledger)
+    assert answer.join is not None
+    assert (answer.join.late_impressions, answer.join.closed) == (150, 51)
+    assert answer.join.repeated == 0
+    assert (answer.quarantined, answer.late) == (150, 150)
+    (warning,) = answer.join.warnings
     assert warning.startswith("150 of 201 events (74.6 %) were too late to be joined. ")
-    assert f"{warning}." in found.notes
+    assert f"{warning}." in answer.notes
     assert {entry.reason for entry in ledger.quarantine(limit=5_000)} == {"late_impression"}
     assert verified(ledger, logs, tmp_path).is_good
 
 
 def few(n: int) -> list[Event]:
     """Impressions, each with a click, after one that is 50 minutes ahead."""
-    found = [shown("fast", AHEAD_MS)]
+    events = [shown("fast", AHEAD_MS)]
     for i in range(n):
-        found += [shown(f"i{i}", 9_000 * i), click(f"i{i}", 9_000 * i + 5)]
-    return found
+        events += [shown(f"i{i}", 9_000 * i), click(f"i{i}", 9_000 * i + 5)]
+    return events
 
 
 def tried(ledger: Ledger, logs: dict[Partition, Log]) -> tuple[int, set[str]]:
     pages = list(
         retry(BY_DEFAULT, ledger, now_ms=lambda: 7, opener=lambda *_: MemorySource(logs), page=7)
     )
-    still = {one.reason for page in pages for one in page.still}
+    still = {refusal.reason for page in pages for refusal in page.still}
     return sum(len(page.counted) for page in pages), still
 
 
@@ -347,12 +353,12 @@ def test_a_retry_counts_what_was_too_late_as_long_as_its_label_windows_are_open(
     assert (after.late, after.late_outcomes, after.quarantined) == (0, 0, 0)
     assert verified(ledger, logs, tmp_path).is_good
     joined.run(BY_DEFAULT, ledger, logs)
-    found = results(ledger)
-    assert found.join is not None and found.join.closed == 8
-    assert found.join.outcomes["click"].attributed == 6
-    assert (found.join.warnings, found.join.repeated) == ((), 0)
-    seen = verified(ledger, logs, tmp_path)
-    assert seen.is_good, (seen.differences, seen.notes)
+    answer = results(ledger)
+    assert answer.join is not None and answer.join.closed == 8
+    assert answer.join.outcomes["click"].attributed == 6
+    assert (answer.join.warnings, answer.join.repeated) == ((), 0)
+    findings = verified(ledger, logs, tmp_path)
+    assert findings.is_good, (findings.differences, findings.notes)
 
 
 def test_what_is_closed_stays_in_quarantine_and_verify_finds_what_is_wrong_with_it(
@@ -363,19 +369,19 @@ def test_what_is_closed_stays_in_quarantine_and_verify_finds_what_is_wrong_with_
     assert tried(ledger, logs) == (0, {"closed"})
     assert ledger.snapshot().counters.late == 6
 
-    def of(offset: int) -> ColumnElement[bool]:
+    def offset_clause(offset: int) -> ColumnElement[bool]:
         return schema.quarantine.c.offset == offset
 
     for statement in (
-        update(schema.quarantine).where(of(1)).values(reason="late_outcome"),
-        update(schema.quarantine).where(of(3)).values(field="x"),
-        schema.quarantine.delete().where(of(5)),
+        update(schema.quarantine).where(offset_clause(1)).values(reason="late_outcome"),
+        update(schema.quarantine).where(offset_clause(3)).values(field="x"),
+        schema.quarantine.delete().where(offset_clause(5)),
     ):
-        ledger.store.write(lambda connection, _, one=statement: connection.execute(one))  # type: ignore[misc]
-    said = "\n".join(verified(ledger, logs, tmp_path).differences)
-    assert "in quarantine as late_outcome" in said
-    assert "in quarantine as late_impression (" in said
-    assert "refused (late_impression), but not in quarantine" in said
+        ledger.store.write(lambda connection, _, query=statement: connection.execute(query))  # type: ignore[misc]
+    differences = "\n".join(verified(ledger, logs, tmp_path).differences)
+    assert "in quarantine as late_outcome" in differences
+    assert "in quarantine as late_impression (" in differences
+    assert "refused (late_impression), but not in quarantine" in differences
 
 
 def test_verify_finds_an_event_that_is_said_to_be_late_and_is_not(
@@ -383,11 +389,11 @@ def test_verify_finds_an_event_that_is_said_to_be_late_and_is_not(
 ) -> None:
     logs = {LOGS[0]: log_of([shown("x", 0), {**click("x", 1), "kind": "tap"}], timed=False)}
     joined.run(BY_DEFAULT, ledger, logs, close=False)
-    said = update(schema.quarantine).values(reason="late_outcome")
-    ledger.store.write(lambda connection, _: connection.execute(said))
+    statement = update(schema.quarantine).values(reason="late_outcome")
+    ledger.store.write(lambda connection, _: connection.execute(statement))
     logs[LOGS[0]] = log_of([shown("x", 0), click("x", 1)], timed=False)
-    found = "\n".join(verified(ledger, logs, tmp_path).differences)
-    assert "in quarantine as late_outcome, but not late in its log" in found
+    differences = "\n".join(verified(ledger, logs, tmp_path).differences)
+    assert "in quarantine as late_outcome, but not late in its log" in differences
 
 
 def test_a_store_of_a_version_that_kept_nothing_of_the_late_is_refused_with_what_can_be_done(

@@ -82,21 +82,23 @@ def test_a_single_key_stays_whole_however_large_it_is() -> None:
 
 def test_a_commit_of_a_thousand_slices_and_three_windows_is_a_few_rows() -> None:
     """Rows of a commit are states of windows, not of slices."""
-    made = config(slices='by = [[], ["phase"]]', event=EVENT.replace('variants = ["a", "b"]', ""))
-    delta = Delta(made, LOG, 0)
+    run_config = config(
+        slices='by = [[], ["phase"]]', event=EVENT.replace('variants = ["a", "b"]', "")
+    )
+    delta = Delta(run_config, LOG, 0)
     events = [
         event(f"2024-01-01T{hour:02d}:00:00Z", phase=f"p{i}")
         for hour in range(3)
         for i in range(1000)
     ]
-    delta.add(Decoder(made).decode(chunk(events)))
+    delta.add(Decoder(run_config).decode(chunk(events)))
     commit = commit_of(HEAD, delta)
     metrics, finest, panes = 2, 1, 3 + 1
     assert len(commit.shards) == metrics * finest * panes
     assert all(shard.for_coarser and shard.pane.grouping == 1 for shard in commit.shards)
     # Of the new rows: a later commit of one event costs one event's slices.
-    after = Delta(made, LOG, 3000)
-    after.add(Decoder(made).decode(chunk(events[:1], 3000)))
+    after = Delta(run_config, LOG, 3000)
+    after.add(Decoder(run_config).decode(chunk(events[:1], 3000)))
     small = commit_of(replace(HEAD, next_offset=3000), after)
     assert len(small.shards) == metrics * finest * 2
     assert sum(len(shard.state) for shard in small.shards) < 4000
@@ -195,11 +197,11 @@ def test_a_delta_stops_where_the_next_records_would_be_too_much() -> None:
 def test_a_delta_holds_at_most_so_many_rows_however_many_a_message_carries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found: list[tuple[int, int, int]] = []
+    spans: list[tuple[int, int, int]] = []
     whole = Ledger.commit
 
     def noted(self: Ledger, generation: Generation, commit: Commit) -> Head:
-        found.append((commit.start, commit.end, commit.counters.rows))
+        spans.append((commit.start, commit.end, commit.counters.rows))
         return whole(self, generation, commit)
 
     monkeypatch.setattr(Ledger, "commit", noted)
@@ -209,13 +211,13 @@ def test_a_delta_holds_at_most_so_many_rows_however_many_a_message_carries(
         ([100] * 5, 200, [(0, 2, 200), (2, 4, 200), (4, 6, 100)]),
         ([3, 40, 3, 3], 10, [(0, 1, 3), (1, 2, 40), (2, 5, 6)]),  # one is larger than a delta
     ):
-        found.clear()
+        spans.clear()
         values = [message("ndjson", [event()] * size) for size in sizes]
         (tmp_path / str(most)).mkdir()
         rest = f"[store]\ncommit_events = {most}"
         run = Run(tmp_path / str(most), {ONE: Log([*values, None])}, source=NDJSON, rest=rest)
         run(Options(until_end=True))
-        assert found == commits
+        assert spans == commits
         # Progress counts events, and heads count messages.
         assert run.progress[-1].rows == sum(sizes)
         assert run.seen().counters == Counters(rows=sum(sizes), tombstones=1)
@@ -228,10 +230,10 @@ def test_events_of_a_long_poll_are_committed_at_the_interval(
     monkeypatch.setattr("streammetrics_consumers.events.messages.PIECE_BYTES", 1)
     values = [message("ndjson", [event()] * 3) for _ in range(9)]
     spent = itertools.count(0, 0.75)  # seconds, between two looks at the clock
-    made = config(source=NDJSON, rest="[store]\ncommit_interval_s = 3")
+    run_config = config(source=NDJSON, rest="[store]\ncommit_interval_s = 3")
     with closing(Ledger.open(str(tmp_path / "long.db"), create=True)) as ledger:
         source = MemorySource({ONE: Log(list(values))}, [Deliver(9)])
-        worker = assigned(made, ledger, source, monotonic=lambda: next(spent))
+        worker = assigned(run_config, ledger, source, monotonic=lambda: next(spent))
         [chunk] = source.poll(0.0)
         since_s = next(spent)
         worker.take(chunk)
@@ -289,8 +291,8 @@ def test_old_bad_events_do_not_count_for_ever(tmp_path: Path) -> None:
 def test_a_share_that_good_events_reveal_stops_too_and_so_does_one_at_the_end(
     tmp_path: Path,
 ) -> None:
-    said = r"200 of 1100 events.*200 not_json; the first is"
-    with pytest.raises(ErrorBudgetExceeded, match=said):
+    pattern = r"200 of 1100 events.*200 not_json; the first is"
+    with pytest.raises(ErrorBudgetExceeded, match=pattern):
         run = strict(tmp_path, log(200, b"{"), log(900), share=0.1)
         run.clock.tick_s = 0.0  # both logs are in one commit
         run(UNTIL_END, [Deliver(900)])

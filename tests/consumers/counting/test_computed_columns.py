@@ -66,7 +66,7 @@ PLAIN = {int, float, bool, type(None)}
 def events(seed: int, n: int = 240) -> list[dict[str, Any]]:
     """Events of two surfaces, of which one lacks most fields; some lack what they need."""
     rng = random.Random(seed)
-    found = []
+    rows = []
     for i in range(n):
         event: dict[str, Any] = {
             "ts": f"2024-01-01T{i % 3:02d}:{i % 60:02d}:00Z",
@@ -87,8 +87,8 @@ def events(seed: int, n: int = 240) -> list[dict[str, Any]]:
             event.pop(rng.choice(("dwell_s", "reward", "is_bot", "surface")), None)
         if rng.random() < 0.05:
             event[rng.choice(("dwell_s", "reward", "is_bot"))] = rng.choice((None, "x", [1], {}))
-        found.append(event)
-    return found
+        rows.append(event)
+    return rows
 
 
 def gain(event: dict[str, Any]) -> float:
@@ -140,18 +140,18 @@ def plain_config(name: str) -> Config:
 
 def by_hand(rows: Sequence[dict[str, Any]]) -> dict[object, bytes]:
     """The states of each metric alone, of events that were derived and chosen before."""
-    found: dict[object, bytes] = {}
+    states: dict[object, bytes] = {}
     for name in ("clicks", "mean_gain", "long", "dwell", "quality"):
-        own = []
+        lines = []
         for event in rows:
             values = derived(event)
             if values is not None and name in values:
                 common = {key: event[key] for key in ("ts", "variant", "user")}
-                own.append(json.dumps({**common, "value": values[name]}).encode())
-        delta = counted(plain_config(name), in_chunks(own, []))
+                lines.append(json.dumps({**common, "value": values[name]}).encode())
+        delta = counted(plain_config(name), in_chunks(lines, []))
         assert not delta.quarantine, delta.quarantine[0]
-        found |= digests(delta)
-    return found
+        states |= digests(delta)
+    return states
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -164,14 +164,14 @@ def test_states_are_those_of_derived_and_chosen_events(format: str) -> None:
             row.update({name: float(row[name]) for name in floats})
             row.update({name: row.get(name) for name in (*OF_SEARCH, "surface")})
     lines = [json.dumps(row).encode() for row in rows]
-    made = of_format(format, event=ROLES, slices=SLICES, metrics=METRICS, rest=COLUMNS)
+    run_config = of_format(format, event=ROLES, slices=SLICES, metrics=METRICS, rest=COLUMNS)
     sent = records(format, lines, [7, 50, 51])
-    delta = counted(made, in_chunks(sent, []))
+    delta = counted(run_config, in_chunks(sent, []))
     assert digests(delta) == by_hand(rows)
     refused = [i for i, row in enumerate(rows) if derived(row) is None]
     assert len(delta.quarantine) == len(refused) > 0
-    again = counted(made, in_chunks(sent, [1, 2, 5]))
-    assert digests(again) == digests(delta) and positions(again) == positions(delta)
+    second_delta = counted(run_config, in_chunks(sent, [1, 2, 5]))
+    assert digests(second_delta) == digests(delta) and positions(second_delta) == positions(delta)
 
 
 def test_csv_files_count_the_same() -> None:
@@ -182,8 +182,8 @@ def test_csv_files_count_the_same() -> None:
         ",".join("" if row.get(name) is None else str(row[name]) for name in names).encode()
         for row in rows
     ]
-    made = config(event=ROLES, slices=SLICES, metrics=METRICS, rest=COLUMNS)
-    delta, decoder = Delta(made, chunk([]).partition, 0), Decoder(made)
+    run_config = config(event=ROLES, slices=SLICES, metrics=METRICS, rest=COLUMNS)
+    delta, decoder = Delta(run_config, chunk([]).partition, 0), Decoder(run_config)
     delta.add(decoder.decode(chunk(lines, fields=names)))
     assert not delta.quarantine
     assert digests(delta) == by_hand(rows)
@@ -204,19 +204,19 @@ def test_an_event_that_lacks_what_is_needed_is_refused_with_the_place(
 ) -> None:
     good = next(row for row in events(5) if "reward" in row and derived(row) is not None)
     good |= {"surface": "search", "is_bot": False, "dwell_s": 29}
-    made = config(event=ROLES, slices=SLICES, metrics=METRICS, rest=COLUMNS)
-    (entry,) = counted(made, in_chunks([json.dumps(good | change).encode()], [])).quarantine
+    run_config = config(event=ROLES, slices=SLICES, metrics=METRICS, rest=COLUMNS)
+    (entry,) = counted(run_config, in_chunks([json.dumps(good | change).encode()], [])).quarantine
     assert (entry.reason, entry.field) == (reason, field)
     assert detail in entry.detail and ", column " in entry.detail
     assert "[columns]" in entry.detail or "where" in entry.detail
     elsewhere = json.dumps(good | change | {"surface": "home"}).encode()
-    refused = counted(made, in_chunks([elsewhere], [])).quarantine
+    refused = counted(run_config, in_chunks([elsewhere], [])).quarantine
     assert not refused
 
 
 def test_a_field_that_another_metric_always_reads_is_needed_in_each_event() -> None:
     always = METRICS + 'all_dwell = { type = "Moments", inputs = { values = "dwell_s" } }\n'
-    made = config(event=ROLES, slices=SLICES, metrics=always, rest=COLUMNS)
+    run_config = config(event=ROLES, slices=SLICES, metrics=always, rest=COLUMNS)
     home = {
         "ts": "2024-01-01T00:00:00Z",
         "variant": "a",
@@ -224,21 +224,23 @@ def test_a_field_that_another_metric_always_reads_is_needed_in_each_event() -> N
         "click": 0,
         "surface": "home",
     }
-    (entry,) = counted(made, in_chunks([json.dumps(home).encode()], [])).quarantine
+    (entry,) = counted(run_config, in_chunks([json.dumps(home).encode()], [])).quarantine
     assert (entry.reason, entry.field) == ("missing_field", "dwell_s")
 
 
 def test_a_metric_refuses_only_events_that_it_counts() -> None:
     metrics = 'auc = { type = "HistogramAUC", inputs = { scores = "p" }, where = "p <= 1" }\n'
-    made = config(event=EVENT, metrics=metrics + 'ctr = { type = "Ratio" }')
+    run_config = config(event=EVENT, metrics=metrics + 'ctr = { type = "Ratio" }')
     lines = [
         json.dumps({"ts": "2024-01-01T00:00:00Z", "variant": "a", "user": "u", "label": label,
                     "phase": "x", "p": p}).encode()
         for label, p in ((1, 0.5), (0, 7.0), (2, 7.0), (1, -1.0))
     ]  # fmt: skip
-    delta = counted(made, in_chunks(lines, []))
+    delta = counted(run_config, in_chunks(lines, []))
     assert [(entry.offset, entry.reason) for entry in delta.quarantine] == [(3, "metric")]
-    rows = {one.metric: rows_of(one.state, (0,)) for one in states_of(delta) if not one.grouping}
+    rows = {
+        shard.metric: rows_of(shard.state, (0,)) for shard in states_of(delta) if not shard.grouping
+    }
     assert rows["auc"] == 1 and rows["ctr"] == 3
 
 
@@ -249,7 +251,7 @@ def rows_of(state: PerKey, key: Any) -> int:
 
 
 def test_slices_may_be_computed() -> None:
-    made = config(event=ROLES, slices='by = [["is_long"]]', rest=COLUMNS,
+    run_config = config(event=ROLES, slices='by = [["is_long"]]', rest=COLUMNS,
                   metrics='n = { type = "Ratio", inputs = { numerators = "click" } }')  # fmt: skip
     lines = [
         json.dumps(
@@ -257,7 +259,7 @@ def test_slices_may_be_computed() -> None:
         ).encode()
         for dwell in (10, 30, 40)
     ]
-    (state, *_) = [one.state for one in states_of(counted(made, in_chunks(lines, [])))]
+    (state, *_) = [shard.state for shard in states_of(counted(run_config, in_chunks(lines, [])))]
     assert {key: rows_of(state, key) for key in state.keys()} == {  # noqa: SIM118
         (0, "false"): 1,
         (0, "true"): 2,
@@ -271,7 +273,7 @@ def test_keys_and_headers_are_operands_too(format: str) -> None:
     all = { type = "Ratio", inputs = { numerators = "click" } }
     """
     columns = '[columns]\nwide = "header.width * key.scale > 100 or click == 1"\n'
-    made = of_format(format, event=ROLES, slices="by = [[]]", metrics=metrics, rest=columns)
+    run_config = of_format(format, event=ROLES, slices="by = [[]]", metrics=metrics, rest=columns)
     event = json.dumps({"ts": "2024-01-01T00:00:00Z", "variant": "a", "click": 0}).encode()
     sent = records(format, [event] * 4, [1, 2, 3])
     headers = [
@@ -281,12 +283,12 @@ def test_keys_and_headers_are_operands_too(format: str) -> None:
         [("model", b"v7"), ("width", b" 40 ")],
     ]
     (whole,) = in_chunks(sent, [])
-    delta = counted(made, [replace(whole, keys=[b'{"scale":2}'] * 4, headers=headers)])
+    delta = counted(run_config, [replace(whole, keys=[b'{"scale":2}'] * 4, headers=headers)])
     assert [(entry.offset, entry.field) for entry in delta.quarantine] == [(2, "header.width")]
     assert "no value of the kind that is needed; read by [columns] wide, column 1" in (
         delta.quarantine[0].detail
     )
-    rows = {one.metric: rows_of(one.state, (0,)) for one in states_of(delta)}
+    rows = {shard.metric: rows_of(shard.state, (0,)) for shard in states_of(delta)}
     assert rows == {"own": 2, "all": 3}
 
 
@@ -317,12 +319,12 @@ def test_a_store_of_them_is_verified_and_retried(tmp_path: Path) -> None:
 def test_another_expression_is_another_metric(tmp_path: Path) -> None:
     run = run_of(tmp_path)
     for old, new in (('dwell_s >= 30"\nsearch', 'dwell_s >= 31"\nsearch'),):
-        other = config(
+        new_config = config(
             event=ROLES, slices=SLICES, metrics=METRICS, rest=EACH + COLUMNS.replace(old, new)
         )
         for act in (
-            lambda other=other: verified(run, tmp_path, other),
-            lambda other=other: tried(run, other),
+            lambda run_config=new_config: verified(run, tmp_path, run_config),
+            lambda run_config=new_config: tried(run, run_config),
         ):
             with pytest.raises(SettingsChanged, match="columns"):
                 act()
@@ -369,11 +371,11 @@ def test_impressions_are_joined_with_their_columns(tmp_path: Path) -> None:
     assert verified(run, tmp_path).is_good
     with closing(Ledger.open(run.config.store.url)) as ledger:
         rows = read_results(ledger, Query()).rows
-    found = {
+    totals = {
         (row.metric, row.view): row.value
         for row in rows
         if row.view in ("numerator", "denominator")
     }
-    assert found[("all", "denominator")] > 150
-    assert 0 < found[("search", "denominator")] < 60
-    assert found[("search", "denominator")] <= expected["search"][1]
+    assert totals[("all", "denominator")] > 150
+    assert 0 < totals[("search", "denominator")] < 60
+    assert totals[("search", "denominator")] <= expected["search"][1]

@@ -103,10 +103,10 @@ def test_rows_below_the_floor_count_in_totals_alone() -> None:
 def test_states_that_another_process_counted_are_added_with_those_below_the_floor() -> None:
     values = [at(0), at(HOUR_MS / 1000), at(2 * HOUR_MS / 1000, variant="b")]
     for parts in ((values[:2], values[2:]), (values[1:], values[:1])):
-        mine, other = (fed(part, floor=DAY + HOUR_MS) for part in parts)
-        for one, another in zip(mine.states.keyed, other.states.keyed, strict=True):
-            one.join(*another.bare())
-        assert digests(mine) == digests(fed(values, floor=DAY + HOUR_MS))
+        first, second = (fed(part, floor=DAY + HOUR_MS) for part in parts)
+        for states, another in zip(first.states.keyed, second.states.keyed, strict=True):
+            states.join(*another.bare())
+        assert digests(first) == digests(fed(values, floor=DAY + HOUR_MS))
 
 
 def test_what_a_metric_refuses_goes_to_quarantine_and_its_neighbours_are_counted() -> None:
@@ -222,9 +222,9 @@ def test_a_delta_equals_the_library_fed_directly() -> None:
         numerators=labels,
     )
     panes = {**direct.panes(), None: direct.total_state()}
-    found = [shard for shard in states_of(fed(values)) if shard.grouping == 1]
-    assert len(found) == 2 * len(panes)
-    for shard in found:
+    shards = [shard for shard in states_of(fed(values)) if shard.grouping == 1]
+    assert len(shards) == 2 * len(panes)
+    for shard in shards:
         pane = panes[shard.start_ms]
         assert isinstance(pane, PerKey)
         keys = pane.keys()
@@ -269,15 +269,15 @@ def decoded(*values: bytes) -> Decoded:
 
 
 def test_events_whose_field_is_a_number_come_apart_from_those_with_an_array() -> None:
-    found = decoded(line(0, 0, 1), line(1, [1, 0, 1], 1), line(2, 2, [1, 2, 3]), line(3, 1, 0))
-    assert sorted(places.tolist() for places in shape_groups(found)) == [[0, 3], [1], [2]]
+    batch = decoded(line(0, 0, 1), line(1, [1, 0, 1], 1), line(2, 2, [1, 2, 3]), line(3, 1, 0))
+    assert sorted(places.tolist() for places in shape_groups(batch)) == [[0, 3], [1], [2]]
     assert [places.tolist() for places in shape_groups(decoded(line(0, 0, 1)))] == [[0]]
     assert list(shape_groups(decoded())) == []
 
 
 def test_a_number_is_a_vector_and_an_array_is_a_row() -> None:
-    found = columns_of(decoded(line(0, 0, [1, 2, 3]), line(1, 2, [0.5, 2, 3])))
-    shapes = {name: np.shape(column) for name, column in found.items()}  # type: ignore[arg-type]
+    columns = columns_of(decoded(line(0, 0, [1, 2, 3]), line(1, 2, [0.5, 2, 3])))
+    shapes = {name: np.shape(column) for name, column in columns.items()}  # type: ignore[arg-type]
     assert shapes == {
         "kind:label_or_row": (2,),
         "v:real_or_row": (2, 3),

@@ -46,10 +46,10 @@ NAMES = ("experiment/auc", "experiment/ctr", "experiment/units")
 def events(seed: int, n: int = 300) -> list[bytes | None]:
     """Events over three hours, of twenty users; one of them is of a variant that nobody knows."""
     rng = random.Random(seed)
-    found: list[bytes | None] = []
+    records: list[bytes | None] = []
     for i in range(n):
         minute = i * 180 // n
-        found.append(
+        records.append(
             event(
                 f"2024-01-01T{minute // 60:02d}:{minute % 60:02d}:00Z",
                 "c" if i == n // 2 else rng.choice("ab"),
@@ -58,12 +58,12 @@ def events(seed: int, n: int = 300) -> list[bytes | None]:
                 user=f"u{rng.randrange(20)}",
             )
         )
-    return found
+    return records
 
 
 def by_hand(values: list[bytes | None], starts: tuple[str, ...] = STARTS) -> dict[str, PerKey]:
     """The total of each metric of the experiment, from the records alone."""
-    found = {
+    states = {
         "experiment/auc": PerKey(UserGroups(HistogramAUC()), 10_000),
         "experiment/ctr": PerKey(UserGroups(Ratio()), 10_000),
         "experiment/units": PerKey(Units(max_units=1_000_000), 10_000),
@@ -74,14 +74,14 @@ def by_hand(values: list[bytes | None], starts: tuple[str, ...] = STARTS) -> dic
     keys = [(0, names[sum(e <= time_of(r) for e in edges)], r["variant"]) for r in rows]
     labels, users = [row["label"] for row in rows], [row["user"] for row in rows]
     scores = [row["score"] for row in rows]
-    found["experiment/auc"].update(keys, groups=users, labels=labels, scores=scores)
-    found["experiment/ctr"].update(keys, groups=users, numerators=labels)
-    found["experiment/units"].update(keys, units=users)
-    return found
+    states["experiment/auc"].update(keys, groups=users, labels=labels, scores=scores)
+    states["experiment/ctr"].update(keys, groups=users, numerators=labels)
+    states["experiment/units"].update(keys, units=users)
+    return states
 
 
-def fed(made: Config, values: list[bytes | None], *cuts: int) -> Delta:
-    return messages.counted(made, messages.in_chunks(values, cuts))
+def fed(run_config: Config, values: list[bytes | None], *cuts: int) -> Delta:
+    return messages.counted(run_config, messages.in_chunks(values, cuts))
 
 
 def totals(delta: Delta) -> dict[str, bytes]:
@@ -93,14 +93,14 @@ def bytes_of(states: dict[str, PerKey]) -> dict[str, bytes]:
 
 
 def test_states_are_those_of_the_records_by_epoch_and_variant_however_the_log_was_cut() -> None:
-    made, values = config(metrics=WITH), events(1)
-    whole = digests(fed(made, values))
-    assert totals(fed(made, values)) == bytes_of(by_hand(values))
-    assert whole == digests(fed(made, values, 1, 7, 100, 101))
+    run_config, values = config(metrics=WITH), events(1)
+    whole = digests(fed(run_config, values))
+    assert totals(fed(run_config, values)) == bytes_of(by_hand(values))
+    assert whole == digests(fed(run_config, values, 1, 7, 100, 101))
     # Beside an experiment metrics are what they are without one, and each window has its states.
-    alone = digests(fed(config(), values))
-    assert {key: data for key, data in whole.items() if key[0] not in NAMES} == alone
-    starts = {key[2] for key in alone}
+    baseline = digests(fed(config(), values))
+    assert {key: data for key, data in whole.items() if key[0] not in NAMES} == baseline
+    starts = {key[2] for key in baseline}
     assert len(starts) == 4
     for name in NAMES:
         assert {key[2] for key in whole if key[0] == name} == starts
@@ -108,12 +108,12 @@ def test_states_are_those_of_the_records_by_epoch_and_variant_however_the_log_wa
 
 def test_an_event_before_the_first_start_is_in_the_epoch_start_and_one_at_it_is_not() -> None:
     times = ("2024-01-01T00:59:59.999Z", "2024-01-01T01:00:00Z", "2024-01-01T02:00:00Z")
-    (one,) = (
+    (state,) = (
         shard.state
         for shard in states_of(fed(config(metrics=WITH), [event(time) for time in times]))
         if shard.metric == "experiment/ctr" and shard.start_ms is None
     )
-    assert set(one.keys()) == {(0, epoch, "a") for epoch in ("start", *STARTS)}
+    assert set(state.keys()) == {(0, epoch, "a") for epoch in ("start", *STARTS)}
 
 
 def test_each_panel_checks_an_event_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,34 +124,34 @@ def test_each_panel_checks_an_event_once(monkeypatch: pytest.MonkeyPatch) -> Non
         return check(self, **columns)
 
     monkeypatch.setattr(Panel, "check", noted)
-    made = config(metrics=WITH, slices='by = [[], ["user"]]')
-    delta = Delta(made, LOG, 0, floor_ms=time_of({"ts": STARTS[0]}))
-    delta.add(Decoder(made).decode(chunk([event(), event(STARTS[0]), event(STARTS[1])])))
+    run_config = config(metrics=WITH, slices='by = [[], ["user"]]')
+    delta = Delta(run_config, LOG, 0, floor_ms=time_of({"ts": STARTS[0]}))
+    delta.add(Decoder(run_config).decode(chunk([event(), event(STARTS[0]), event(STARTS[1])])))
     assert (delta.counters.expired, delta.counters.quarantined) == (1, 0)
-    assert len(checked) == 2 * len(made.panels) > 2  # those below the floor, and the others
+    assert len(checked) == 2 * len(run_config.panels) > 2  # those below the floor, and the others
 
 
 def test_an_epoch_may_be_a_field_of_the_event() -> None:
-    made = config(metrics=METRICS + NO_EPOCHS, event=f'{EVENT}\nepoch = "phase"')
+    run_config = config(metrics=METRICS + NO_EPOCHS, event=f'{EVENT}\nepoch = "phase"')
     values = [event(phase="10 %"), event(phase="50 %", variant="b")]
-    delta = fed(made, [*values, event().replace(b'"phase"', b'"phases"')])
+    delta = fed(run_config, [*values, event().replace(b'"phase"', b'"phases"')])
     (state,) = (p.state for p in states_of(delta) if p[:3] == ("experiment/units", 0, None))
     assert set(state.keys()) == {(0, "10 %", "a"), (0, "50 %", "b")}
     assert [entry.reason for entry in delta.quarantine] == ["missing_field"]
 
 
 def test_what_one_family_refuses_no_other_counts() -> None:
-    made = config(metrics=METRICS + EXPERIMENT.replace(', "auc.gini"', ""))
-    ctr = made.metrics[1]
+    run_config = config(metrics=METRICS + EXPERIMENT.replace(', "auc.gini"', ""))
+    ctr = run_config.metrics[1]
     assert ctr.name == "ctr"
     good = events(11, 20)
     for value in (event(score=2.5), event(score=0.5)):
         # The first family alone has the metric of scores, then the second one.
-        for one in (made, replace(config(metrics=WITH), metrics=(ctr,))):
-            found = fed(one, [*good[:5], value, *good[5:]])
-            refused = [entry for entry in found.quarantine if entry.reason == "metric"]
+        for candidate in (run_config, replace(config(metrics=WITH), metrics=(ctr,))):
+            delta = fed(candidate, [*good[:5], value, *good[5:]])
+            refused = [entry for entry in delta.quarantine if entry.reason == "metric"]
             assert len(refused) == (b"2.5" in value)
-            assert not refused or digests(found) == digests(fed(one, good))
+            assert not refused or digests(delta) == digests(fed(candidate, good))
 
 
 @pytest.fixture
@@ -159,20 +159,20 @@ def run(tmp_path: Path) -> Run:
     logs = {ONE: Log(events(7)), TWO: Log(events(8, 100))}
     run = Run(tmp_path, logs, rest=EACH, metrics=WITH)
     run.clock.tick_s = 0.02
-    made = ("experiment states",)
-    filled_once(Path(run.config.store.url), made, lambda: run(UNTIL_END, CHUNKS))
+    key = ("experiment states",)
+    filled_once(Path(run.config.store.url), key, lambda: run(UNTIL_END, CHUNKS))
     return run
 
 
 def in_ledger(run: Run) -> dict[str, bytes]:
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        found = counted(ledger).states
-    return {key[0]: data for key, data in found.items() if key[0] in NAMES and key[2] is None}
+        states = counted(ledger).states
+    return {key[0]: data for key, data in states.items() if key[0] in NAMES and key[2] is None}
 
 
 def expected(run: Run) -> dict[str, bytes]:
-    one, two = (by_hand(log.values) for log in run.logs.values())
-    return {name: (one[name] + two[name]).to_bytes() for name in NAMES}
+    first, second = (by_hand(log.values) for log in run.logs.values())
+    return {name: (first[name] + second[name]).to_bytes() for name in NAMES}
 
 
 @pytest.mark.usefixtures("each_store")
@@ -181,8 +181,8 @@ def test_many_commits_over_two_logs_sum_up_to_the_states_of_all_also_once_they_a
 ) -> None:
     assert in_ledger(run) == expected(run)
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        done = compact(ledger.store)
-    assert done.rows_before > done.rows_after
+        compaction = compact(ledger.store)
+    assert compaction.rows_before > compaction.rows_after
     assert in_ledger(run) == expected(run)
     assert verified(run, tmp_path).differences == []
 
@@ -198,15 +198,15 @@ def test_what_was_refused_is_counted_as_it_is_read_when_it_is_tried_again(tmp_pa
         run = Run(tmp_path / name, {ONE: Log(values)}, rest=EACH, metrics=WITH, source=SMALL)
         run(UNTIL_END, CHUNKS)
         assert in_ledger(run) == bytes_of(by_hand(values[1:-1]))
-        known = replace(config(metrics=metrics, rest=EACH), store=run.config.store)
-        assert tried(run, known) == 2
+        retry_config = replace(config(metrics=metrics, rest=EACH), store=run.config.store)
+        assert tried(run, retry_config) == 2
         assert (in_ledger(run) == bytes_of(by_hand(values))) == is_alike
         # What a retry has counted is verified as the retry has read it.
-        assert verified(run, tmp_path, known if is_alike else None).differences == []
+        assert verified(run, tmp_path, retry_config if is_alike else None).differences == []
 
 
 def test_a_changed_plan_is_refused_with_the_difference_named(run: Run) -> None:
-    for old, new, said in (
+    for old, new, message in (
         ('control = "a"', 'control = "b"', 'experiment.control was "a", is "b"'),
         ('"ctr", "auc.gini"', '"auc.gini", "ctr"', "experiment.decision was"),
         ("T02:00", "T02:30", "experiment.epochs was"),
@@ -214,25 +214,25 @@ def test_a_changed_plan_is_refused_with_the_difference_named(run: Run) -> None:
         ("epochs", "max_units = 5\nepochs", "settings.max_units was"),
         ("epochs", "mde = 0.1\nepochs", "experiment.mde was null, is 0.1"),
     ):
-        other = config(metrics=METRICS + EXPERIMENT.replace(old, new), rest=EACH)
-        other = replace(other, store=run.config.store)
+        new_config = config(metrics=METRICS + EXPERIMENT.replace(old, new), rest=EACH)
+        new_config = replace(new_config, store=run.config.store)
         with pytest.raises(SettingsChanged) as caught:
-            run(UNTIL_END, config=other)
+            run(UNTIL_END, config=new_config)
         assert caught.value.exit_code == 3
-        assert said in str(caught.value)
+        assert message in str(caught.value)
     with pytest.raises(SettingsChanged, match=r"experiment was|mde was"):
-        tried(run, other)
+        tried(run, new_config)
 
 
 def test_results_and_slices_are_those_of_the_config_alone(run: Run) -> None:
-    found = groupings_of(run.seen().generation)
-    assert found["ctr"] == [(), ("variant",), ("variant", "phase")]
-    assert found["experiment/ctr"] == [("epoch", "variant")]
-    known = {p: [v for v in log.values if b'"c"' not in v] for p, log in run.logs.items()}  # type: ignore[operator]
+    groupings = groupings_of(run.seen().generation)
+    assert groupings["ctr"] == [(), ("variant",), ("variant", "phase")]
+    assert groupings["experiment/ctr"] == [("epoch", "variant")]
+    logs = {p: [v for v in log.values if b'"c"' not in v] for p, log in run.logs.items()}  # type: ignore[operator]
     with closing(Ledger.open(run.config.store.url)) as ledger:
         rows = read_results(ledger, Query("all")).rows
         assert {row.metric for row in rows} == {"auc", "ctr"}
         with pytest.raises(QueryError, match=r"a metric of this store \(auc, ctr\)"):
             read_results(ledger, Query("total", metric="experiment/ctr"))
         states = counted(ledger).states
-    assert {key: data for key, data in states.items() if key[0] in PLAIN} == fold(known).states
+    assert {key: data for key, data in states.items() if key[0] in PLAIN} == fold(logs).states

@@ -70,18 +70,18 @@ def revenue(ledger: Ledger) -> dict[str | None, tuple[float, ...]]:
     total = Pane("experiment/ranker/revenue", 0, None, None)
     sums = stored(ledger).sums(lambda row: row.pane)[total]
     assert isinstance(sums, PerKey)
-    found: dict[str | None, tuple[float, ...]] = {}
+    revenues: dict[str | None, tuple[float, ...]] = {}
     for key, result in sums.compute().items():
         assert isinstance(key, tuple)
         arm = None if key[2] is None else str(key[2])
-        found[arm] = (result.mean, result.units)  # type: ignore[attr-defined]
-    return found
+        revenues[arm] = (result.mean, result.units)  # type: ignore[attr-defined]
+    return revenues
 
 
 def require_equal(ledger: Ledger, of: Config, events: Stream) -> None:
-    found, wanted = results(ledger), expected(of, events.parts)
-    assert found.keys() == wanted.keys()
-    assert [where for where in wanted if found[where] != wanted[where]] == []
+    ledger_results, fold_results = results(ledger), expected(of, events.parts)
+    assert ledger_results.keys() == fold_results.keys()
+    assert [where for where in fold_results if ledger_results[where] != fold_results[where]] == []
 
 
 @pytest.mark.parametrize("window_s", [None, 3 * 86_400])
@@ -89,30 +89,32 @@ def require_equal(ledger: Ledger, of: Config, events: Stream) -> None:
 def test_a_ledger_holds_what_a_fold_over_all_events_gives(
     ledger: Ledger, seed: int, window_s: int | None, tmp_path: Path
 ) -> None:
-    events, of = stream(seed, units=30), exposed_config(window_s=window_s)
-    run(of, ledger, events.logs)
-    require_equal(ledger, of, events)
-    seen = verified(of, ledger, events.logs, tmp_path)
-    assert seen.is_good and not seen.notes, (seen.differences, seen.notes)
+    events, run_config = stream(seed, units=30), exposed_config(window_s=window_s)
+    run(run_config, ledger, events.logs)
+    require_equal(ledger, run_config, events)
+    findings = verified(run_config, ledger, events.logs, tmp_path)
+    assert findings.is_good and not findings.notes, (findings.differences, findings.notes)
 
 
 def identified(events: Stream, rng: random.Random) -> Stream:
     """The events with ids; some have a twin, equal but for its id, or come in another log too."""
     numbers: dict[int, int] = {}
     parts: dict[Partition, list[Event]] = {}
-    for log, some in events.parts.items():
+    for log, source_events in events.parts.items():
         parts[log] = []
-        for event in some:
+        for event in source_events:
             number = numbers.setdefault(id(event), len(numbers))
             parts[log].append({**event, "event_id": f"e{number}"})
             if rng.random() < 0.2:
                 parts[log].append({**event, "event_id": f"twin-{number}"})
-    for log, own in [(log, [*own]) for log, own in parts.items()]:
-        for event in own:
-            other = parts[rng.choice(LOGS)]
-            if rng.random() < 0.2 and other is not parts[log]:
-                place = next((i for i, e in enumerate(other) if e["ts"] > event["ts"]), len(other))
-                other.insert(place, event)
+    for log, part in [(log, [*log_events]) for log, log_events in parts.items()]:
+        for event in part:
+            target = parts[rng.choice(LOGS)]
+            if rng.random() < 0.2 and target is not parts[log]:
+                place = next(
+                    (i for i, e in enumerate(target) if e["ts"] > event["ts"]), len(target)
+                )
+                target.insert(place, event)
     return Stream(parts)
 
 
@@ -121,11 +123,11 @@ def test_an_event_counts_once_by_its_id_in_one_log_and_in_several(
     ledger: Ledger, seed: int, tmp_path: Path
 ) -> None:
     events = identified(stream(seed, units=30), random.Random(seed))
-    of = exposed_config(rest=DEDUP + RANKER + PRICE)
-    run(of, ledger, events.logs)
-    require_equal(ledger, of, events)
+    run_config = exposed_config(rest=DEDUP + RANKER + PRICE)
+    run(run_config, ledger, events.logs)
+    require_equal(ledger, run_config, events)
     assert ledger.snapshot().counters.repeated > 0
-    assert verified(of, ledger, events.logs, tmp_path).is_good
+    assert verified(run_config, ledger, events.logs, tmp_path).is_good
 
 
 def test_the_arm_is_that_of_the_first_exposure_and_events_before_it_do_not_count(
@@ -153,18 +155,18 @@ def test_the_arm_is_that_of_the_first_exposure_and_events_before_it_do_not_count
 
 
 def test_an_event_without_a_unit_is_counted_but_by_no_experiment(ledger: Ledger) -> None:
-    of = exposed_config(
+    run_config = exposed_config(
         rest=RANKER.replace('["revenue", "buyers", "errors"]', '["errors"]'),
         metrics='errors = { type = "Ratio", inputs = { numerators = "error" } }',
     )
     events = [exposure("x", 0, "ranker", "v7"), *(order(None, t, error=1) for t in range(1, 9))]
-    run(of, ledger, exposed.logs_of({LOGS[0]: [*events, order("x", 9)]}))
+    run(run_config, ledger, exposed.logs_of({LOGS[0]: [*events, order("x", 9)]}))
     sums = stored(ledger).sums(lambda row: row.pane)
-    plain, own = (
+    plain, experiment_state = (
         sums[Pane(name, 0, None, None)] for name in ("errors", "experiment/ranker/errors")
     )
-    assert [one.rows for one in plain.compute().values()] == [9]  # type: ignore[union-attr]
-    assert [one.rows for one in own.compute().values()] == [1]  # type: ignore[union-attr]
+    assert [result.rows for result in plain.compute().values()] == [9]  # type: ignore[union-attr]
+    assert [result.rows for result in experiment_state.compute().values()] == [1]  # type: ignore[union-attr]
 
 
 def test_what_is_not_closed_is_pending_and_verified_all_the_same(
@@ -205,11 +207,11 @@ def test_known_exposures_that_are_merged_while_a_closing_reads_them_are_the_same
     events = stream(seed=13, units=30)
     run(SPLIT, ledger, events.logs, close=False)
     generation = begin(ledger, SPLIT).generation
-    kept = closer_module.ExposureClosing._known
+    original = closer_module.ExposureClosing._known
 
     def merging(self: closer_module.ExposureClosing, place: int, ranges: int) -> ExposedRows:
         list(Compactor(ledger.store, above=1).steps([closer.head.id]))
-        return kept(self, place, ranges)
+        return original(self, place, ranges)
 
     monkeypatch.setattr(closer_module.ExposureClosing, "_known", merging)
     closer = Closer(SPLIT, ledger, generation, max_bytes=2_000)
@@ -221,11 +223,11 @@ def test_two_closers_at_once_count_nothing_twice(ledger: Ledger) -> None:
     events = stream(seed=14, units=20)
     run(SPLIT, ledger, events.logs, close=False)
     generation = begin(ledger, SPLIT).generation
-    one, two = Closer(SPLIT, ledger, generation), Closer(SPLIT, ledger, generation)
-    step = one._step(START_MS + 9 * DAY_MS)
-    assert two.close(everything=True)
+    first, second = Closer(SPLIT, ledger, generation), Closer(SPLIT, ledger, generation)
+    step = first._step(START_MS + 9 * DAY_MS)
+    assert second.close(everything=True)
     with pytest.raises(Fenced, match="another process has closed these events"):
-        list(one._close(step))
+        list(first._close(step))
     require_equal(ledger, SPLIT, events)
 
 
@@ -256,18 +258,18 @@ def test_late_exposures_and_events_are_refused_and_a_retry_counts_those_that_are
         "v7": (3.0, 1),
         "control": (4.0, 1),
     }
-    seen = verified(RANKER_ALONE, ledger, logs, tmp_path)
-    assert seen.is_good, (seen.differences, seen.notes)
+    findings = verified(RANKER_ALONE, ledger, logs, tmp_path)
+    assert findings.is_good, (findings.differences, findings.notes)
 
 
 def test_what_comes_to_a_silent_partition_after_it_was_left_out_is_refused(ledger: Ledger) -> None:
     exposures = RANKER_ALONE.exposures
     assert exposures is not None
-    of = replace(RANKER_ALONE, exposures=replace(exposures, idle_s=100))
+    run_config = replace(RANKER_ALONE, exposures=replace(exposures, idle_s=100))
     far = [exposure("x", 0, "ranker", "v7"), order("x", 300_000, 3)]
-    run(of, ledger, exposed.logs_of({LOGS[0]: far, LOGS[1]: []}), close=False)
+    run(run_config, ledger, exposed.logs_of({LOGS[0]: far, LOGS[1]: []}), close=False)
     silent = [exposure("x", 1_000, "ranker", "control"), exposure("y", 299_000, "ranker", "v7")]
-    run(of, ledger, exposed.logs_of({LOGS[0]: far, LOGS[1]: silent}))
+    run(run_config, ledger, exposed.logs_of({LOGS[0]: far, LOGS[1]: silent}))
     (entry,) = ledger.quarantine()
     assert (entry.reason, entry.partition) == ("closed", LOGS[1])
     assert "events before" in entry.detail
@@ -288,32 +290,32 @@ def test_an_experiment_that_is_added_counts_the_exposures_that_are_closed_from_t
     ledger: Ledger, tmp_path: Path, seed: int
 ) -> None:
     rest = RANKER + PRICE.partition("start")[0]
-    events, both = stream(seed, units=40), exposed_config(rest=rest)
+    events, pair = stream(seed, units=40), exposed_config(rest=rest)
     run(RANKER_ALONE, ledger, half(events, 0.5).logs, close=False)
     added_ms = ledger.snapshot().closed_ms
     assert added_ms is not None
-    run(both, ledger, events.logs)
+    run(pair, ledger, events.logs)
     spans = {"ranker": (0, None), "price": (added_ms, None)}
-    assert results(ledger) == expected(both, events.parts, entering=spans)
-    seen = verified(both, ledger, events.logs, tmp_path)
-    assert seen.is_good and not seen.notes, (seen.differences, seen.notes)
+    assert results(ledger) == expected(pair, events.parts, entering=spans)
+    findings = verified(pair, ledger, events.logs, tmp_path)
+    assert findings.is_good and not findings.notes, (findings.differences, findings.notes)
 
 
 def test_a_check_says_from_when_on_an_added_experiment_would_count_exposures(
     ledger: Ledger,
 ) -> None:
-    both = exposed_config(rest=RANKER + PRICE.partition("start")[0])
+    pair = exposed_config(rest=RANKER + PRICE.partition("start")[0])
     events = [exposure("x", 0, "price", "low"), order("x", 60_000, 3)]
     run(RANKER_ALONE, ledger, exposed.logs_of({LOGS[0]: events}), close=False)
-    begun = ledger.compare(both.fingerprints(), both.descriptions, Requested())
+    begun = ledger.compare(pair.fingerprints(), pair.descriptions, Requested())
     assert begun is not None
     heads = closing_heads(ledger.store, begun.generation)
-    assert change_lines(both, begun.changes, heads) == [
+    assert change_lines(pair, begun.changes, heads) == [
         "experiment ranker: goes on unchanged",
         "experiment price: added; it would count exposures, and events after them, from "
         "2025-12-01T00:00:50Z on, since earlier ones are closed",
     ]
-    assert first_lines(both)[0] == (
+    assert first_lines(pair)[0] == (
         "experiment ranker: a run starts it, from the first exposure that it reads"
     )
 
@@ -322,11 +324,11 @@ def test_a_metric_of_units_cannot_be_added_to_an_experiment_that_runs(ledger: Le
     short = exposed_config(rest=RANKER.replace('["revenue", "buyers", "errors"]', '["errors"]'))
     events = exposed.logs_of({LOGS[0]: [exposure("x", 0, "ranker", "v7"), order("x", 60_000)]})
     run(short, ledger, events, close=False)
-    more = exposed_config(
+    long_config = exposed_config(
         rest=RANKER.replace('["revenue", "buyers", "errors"]', '["errors"]\nmetrics = ["revenue"]')
     )
     with pytest.raises(SettingsChanged) as caught:
-        run(more, ledger, events)
+        run(long_config, ledger, events)
     assert caught.value.differences[0].startswith(
         "experiment ranker: revenue cannot be added while it runs, since a mean or a rate over its "
         "units counts each exposure"
@@ -338,8 +340,8 @@ def test_an_experiment_that_ended_stays_readable_and_another_goes_on(
     ledger: Ledger, tmp_path: Path
 ) -> None:
     rest = RANKER + PRICE.partition("start")[0]
-    events, both = stream(seed=17, units=40), exposed_config(rest=rest)
-    run(both, ledger, half(events, 0.6).logs, close=False)
+    events, pair = stream(seed=17, units=40), exposed_config(rest=rest)
+    run(pair, ledger, half(events, 0.6).logs, close=False)
     before = {k: v for k, v in results(ledger).items() if k[0].startswith("experiment/price/")}
     with pytest.raises(SettingsChanged):
         begin_with(ledger, RANKER_ALONE, Requested())
@@ -347,26 +349,26 @@ def test_an_experiment_that_ended_stays_readable_and_another_goes_on(
     run(RANKER_ALONE, ledger, events.logs)
     after = results(ledger)
     assert {k: v for k, v in after.items() if k[0].startswith("experiment/price/")} == before
-    others = {k: v for k, v in after.items() if k not in before}
-    assert others == expected(RANKER_ALONE, events.parts)
-    seen = verified(RANKER_ALONE, ledger, events.logs, tmp_path)
-    assert seen.is_good, (seen.differences, seen.notes)
-    known = stored(ledger).sums(lambda row: row.pane)[Pane(EXPOSED_UNITS, 0, None, None)]
-    assert set(known.compute().known) == {"ranker", "price"}  # type: ignore[union-attr]
+    ranker_results = {k: v for k, v in after.items() if k not in before}
+    assert ranker_results == expected(RANKER_ALONE, events.parts)
+    findings = verified(RANKER_ALONE, ledger, events.logs, tmp_path)
+    assert findings.is_good, (findings.differences, findings.notes)
+    unit_state = stored(ledger).sums(lambda row: row.pane)[Pane(EXPOSED_UNITS, 0, None, None)]
+    assert set(unit_state.compute().known) == {"ranker", "price"}  # type: ignore[union-attr]
 
 
 def test_an_experiment_that_is_resumed_has_missed_the_exposures_in_between(
     ledger: Ledger, tmp_path: Path
 ) -> None:
     rest = RANKER + PRICE.partition("start")[0]
-    events, both = stream(seed=18, units=40), exposed_config(rest=rest)
-    steps = ((both, 0.3, Requested()), (RANKER_ALONE, 0.6, Requested(drop=("experiment/price",))),
-             (both, 1.0, Requested(resume=("experiment/price",))))  # fmt: skip
-    for of, share, requested in steps:
-        begin_with(ledger, of, requested)
-        run(of, ledger, half(events, share).logs, close=False)
-    seen = verified(both, ledger, events.logs, tmp_path)
-    assert seen.is_good, (seen.differences, seen.notes)
+    events, pair = stream(seed=18, units=40), exposed_config(rest=rest)
+    steps = ((pair, 0.3, Requested()), (RANKER_ALONE, 0.6, Requested(drop=("experiment/price",))),
+             (pair, 1.0, Requested(resume=("experiment/price",))))  # fmt: skip
+    for run_config, share, requested in steps:
+        begin_with(ledger, run_config, requested)
+        run(run_config, ledger, half(events, share).logs, close=False)
+    findings = verified(pair, ledger, events.logs, tmp_path)
+    assert findings.is_good, (findings.differences, findings.notes)
 
 
 def test_reading_known_exposures_takes_at_most_a_tenth_of_the_time(
@@ -376,11 +378,11 @@ def test_reading_known_exposures_takes_at_most_a_tenth_of_the_time(
     events = [exposure("x", 0, "ranker", "v7"), *(order("x", 60_000 * i, 1) for i in range(1, 5))]
     logs = exposed.logs_of({LOGS[0]: events, LOGS[1]: []})  # one without an event holds all open
     run(RANKER_ALONE, ledger, logs, close=False)
-    kept = closer_module.ExposureClosing._known
+    original = closer_module.ExposureClosing._known
 
     def slow(self: closer_module.ExposureClosing, place: int, ranges: int) -> ExposedRows:
         clock.now_s += 3
-        return kept(self, place, ranges)
+        return original(self, place, ranges)
 
     monkeypatch.setattr(closer_module.ExposureClosing, "_known", slow)
     generation = begin(ledger, RANKER_ALONE).generation
@@ -419,12 +421,12 @@ def test_events_that_are_committed_between_the_ranges_of_a_closing_count_as_ever
 def test_a_run_to_its_end_closes_all_that_can_be_closed_and_one_that_is_stopped_nothing(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    of, clock = RANKER_ALONE, Clock()
-    kept = closer_module.ExposureClosing._known
+    run_config, clock = RANKER_ALONE, Clock()
+    original = closer_module.ExposureClosing._known
 
     def slow(self: closer_module.ExposureClosing, place: int, ranges: int) -> ExposedRows:
         clock.now_s += 10_000
-        return kept(self, place, ranges)
+        return original(self, place, ranges)
 
     def monotonic() -> float:
         clock.now_s += 1
@@ -434,7 +436,7 @@ def test_a_run_to_its_end_closes_all_that_can_be_closed_and_one_that_is_stopped_
     events = [exposure("x", 0, "ranker", "v7"), *(order("x", 60_000 * i, 1) for i in range(1, 9))]
     logs = exposed.logs_of({LOGS[0]: events})
     stopped, worker = (
-        worker_of(of, ledger, MemorySource(logs, limit=1), monotonic=ticks)
+        worker_of(run_config, ledger, MemorySource(logs, limit=1), monotonic=ticks)
         for ticks in (lambda: 0.0, monotonic)
     )
     stop = Stop()
@@ -445,8 +447,8 @@ def test_a_run_to_its_end_closes_all_that_can_be_closed_and_one_that_is_stopped_
     assert ledger.snapshot().closed_ms is None
     list(worker.run())
     heads = [head for head in closing_heads(ledger.store, worker.generation) if not head.is_join]
-    assert of.closing is not None
-    assert ledger.snapshot().closed_ms == closable_ms(of.windows, of.closing, heads)
+    assert run_config.closing is not None
+    assert ledger.snapshot().closed_ms == closable_ms(run_config.windows, run_config.closing, heads)
 
 
 def test_verify_finds_a_known_exposure_that_is_wrong(ledger: Ledger, tmp_path: Path) -> None:
@@ -455,8 +457,10 @@ def test_verify_finds_a_known_exposure_that_is_wrong(ledger: Ledger, tmp_path: P
     run(SPLIT, ledger, events.logs)
     rows = delete(delta).where(delta.c.metric == EXPOSED_UNITS)
     ledger.store.write(lambda connection, _: connection.execute(rows))
-    found = verified(SPLIT, ledger, events.logs, tmp_path).differences
-    assert found and all(f"metric {EXPOSED_UNITS}, grouping 0, total" in one for one in found)
+    differences = verified(SPLIT, ledger, events.logs, tmp_path).differences
+    assert differences and all(
+        f"metric {EXPOSED_UNITS}, grouping 0, total" in difference for difference in differences
+    )
 
 
 def test_the_order_of_events_within_their_lateness_and_their_partitions_change_nothing(
@@ -465,7 +469,7 @@ def test_the_order_of_events_within_their_lateness_and_their_partitions_change_n
     rng = random.Random(20)
     events = stream(seed=20, units=25, late_share=0)
     every = [event for part in events.parts.values() for event in part]
-    found = []
+    outcomes = []
     for number in range(3):
         parts: dict[object, list[tuple[int, exposed.Event]]] = {log: [] for log in LOGS}
         for event in every:
@@ -474,5 +478,5 @@ def test_the_order_of_events_within_their_lateness_and_their_partitions_change_n
                    for log, part in parts.items()}  # fmt: skip
         with closing(Ledger.open(str(tmp_path / f"{number}.db"), create=True)) as ledger:
             run(SPLIT, ledger, Stream(ordered).logs)  # type: ignore[arg-type]
-            found.append(results(ledger))
-    assert found[0] == found[1] == found[2]
+            outcomes.append(results(ledger))
+    assert outcomes[0] == outcomes[1] == outcomes[2]

@@ -37,12 +37,12 @@ Damage = Callable[[Connection, ColumnElement[bool]], None]
 
 def anything(run: GroupedRun, rng: random.Random) -> None:
     """One thing that may happen to a ledger."""
-    what = rng.choices(["commit", "compact", "floor", "retry"], [20, 5, 0.4, 0.8])[0]
-    if what == "commit":
+    action = rng.choices(["commit", "compact", "floor", "retry"], [20, 5, 0.4, 0.8])[0]
+    if action == "commit":
         log = rng.choice(list(run.heads))
         limit = rng.choice((SHARD_BYTES, SHARD_BYTES, 1500))
         run.commit(log, rng.choice((1, 2, 3, 5, 8, 30)), limit, version_2=rng.random() < 0.1)
-    elif what == "compact":
+    elif action == "compact":
         run.compact(
             rng.choice((1, 2, 5, None)),
             above=rng.choice((1, 2, 4)),
@@ -50,7 +50,7 @@ def anything(run: GroupedRun, rng: random.Random) -> None:
             merge_bytes=rng.choice((1500, 5000, 32 << 20)),
             row_bytes=rng.choice((400, 1500, 4000, 8 << 20, 8 << 20)),
         )
-    elif what == "floor":
+    elif action == "floor":
         run.raise_floor(rng.randrange(3))
     else:
         run.retry()
@@ -155,36 +155,36 @@ def test_rows_of_an_older_store_are_read_beside_new_ones(tmp_path: Path) -> None
 OF_TOTAL = and_(delta.c.metric == "auc", delta.c.window_start_ms.is_(None), delta.c.retry.is_(None))
 
 
-def first(connection: Connection, which: ColumnElement[bool]) -> int:
-    found = connection.scalar(select(delta.c.id).where(OF_TOTAL, which).order_by(delta.c.id))
-    assert found is not None
-    return int(found)
+def first(connection: Connection, condition: ColumnElement[bool]) -> int:
+    id_ = connection.scalar(select(delta.c.id).where(OF_TOTAL, condition).order_by(delta.c.id))
+    assert id_ is not None
+    return int(id_)
 
 
-def other_state(connection: Connection, which: ColumnElement[bool]) -> None:
-    row = first(connection, which)
-    others = connection.execute(select(delta.c.state, delta.c.nbytes).where(OF_TOTAL, which))
-    states = {one.nbytes: one.state for one in others.all()[1:]}
+def other_state(connection: Connection, condition: ColumnElement[bool]) -> None:
+    row = first(connection, condition)
+    rows = connection.execute(select(delta.c.state, delta.c.nbytes).where(OF_TOTAL, condition))
+    states = {shard.nbytes: shard.state for shard in rows.all()[1:]}
     (nbytes, state), *_ = states.items()
     connection.execute(update(delta).where(delta.c.id == row).values(state=state, nbytes=nbytes))
 
 
-def gone(connection: Connection, which: ColumnElement[bool]) -> None:
-    connection.execute(delete(delta).where(delta.c.id == first(connection, which)))
+def gone(connection: Connection, condition: ColumnElement[bool]) -> None:
+    connection.execute(delete(delta).where(delta.c.id == first(connection, condition)))
 
 
-def doubled(connection: Connection, which: ColumnElement[bool]) -> None:
-    row = connection.execute(select(delta).where(delta.c.id == first(connection, which))).one()
+def doubled(connection: Connection, condition: ColumnElement[bool]) -> None:
+    row = connection.execute(select(delta).where(delta.c.id == first(connection, condition))).one()
     connection.execute(insert(delta).values({**row._mapping, "id": 10_000}))
 
 
-def cut(connection: Connection, which: ColumnElement[bool]) -> None:
-    row = delta.c.id == first(connection, which)
+def cut(connection: Connection, condition: ColumnElement[bool]) -> None:
+    row = delta.c.id == first(connection, condition)
     connection.execute(update(delta).where(row).values(state=b"SMST", nbytes=4))
 
 
-def shortened(connection: Connection, which: ColumnElement[bool]) -> None:
-    row = delta.c.id == first(connection, which)
+def shortened(connection: Connection, condition: ColumnElement[bool]) -> None:
+    row = delta.c.id == first(connection, condition)
     connection.execute(update(delta).where(row).values(end_offset=delta.c.start_offset + 1))
 
 
@@ -214,9 +214,9 @@ def test_damage_of_a_row_is_found_in_each_grouping_that_it_stands_for(
     run = Run(tmp_path, {ONE: Log(list(log))}, slices=SLICES)
     filled_once(Path(run.config.store.url), ("groupings",), counted)
     change(run, lambda connection: what(connection, delta.c.grouping == finest))
-    found = verified(run, tmp_path)
-    assert named(found) == shown
-    assert found.count == len(shown)
+    findings = verified(run, tmp_path)
+    assert named(findings) == shown
+    assert findings.count == len(shown)
 
 
 def test_a_flag_that_was_changed_is_found_in_the_coarser_groupings_if_any_follows(
@@ -236,8 +236,8 @@ def test_a_flag_that_was_changed_is_found_in_the_coarser_groupings_if_any_follow
         assert flagged(3, False) == {1, 2}
 
 
-def named(found: Findings) -> set[int]:
+def named(findings: Findings) -> set[int]:
     """The groupings of the differences, all of totals of one metric."""
     pattern = re.compile(r"metric auc, grouping (\d), total, events/0: ")
-    matches = [pattern.match(difference) for difference in found.differences]
+    matches = [pattern.match(difference) for difference in findings.differences]
     return {int(match[1]) for match in matches if match is not None}

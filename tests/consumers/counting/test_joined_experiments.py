@@ -64,8 +64,10 @@ def assigned(event: Event) -> Event:
 
 
 def states(ledger: Ledger) -> dict[Any, bytes]:
-    found = counted(ledger).states
-    return {key: data for key, data in found.items() if str(key[0]).startswith("experiment/")}
+    states_by_key = counted(ledger).states
+    return {
+        key: data for key, data in states_by_key.items() if str(key[0]).startswith("experiment/")
+    }
 
 
 def run(of: Config, path: Path, parts: dict[Any, Sequence[Event]]) -> dict[Any, bytes]:
@@ -73,14 +75,14 @@ def run(of: Config, path: Path, parts: dict[Any, Sequence[Event]]) -> dict[Any, 
         ledger.begin(of.fingerprints(), of.descriptions)
         logs = joined.logs_of(parts)
         joined.run(of, ledger, logs)
-        found = states(ledger)
+        states_by_key = states(ledger)
         if of.join is not None:
             scratch_path = path.with_suffix(".scratch")
             with closing(Ledger.open(str(scratch_path), create=True)) as scratch:
                 findings = verify(of, ledger, scratch, monotonic=lambda: 0.0,
                                   opener=lambda config, options: MemorySource(logs))  # fmt: skip
             assert findings.is_good, (findings.differences, findings.notes)
-        return found
+        return states_by_key
 
 
 @pytest.mark.parametrize("seed", [1, 2])

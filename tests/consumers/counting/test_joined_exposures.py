@@ -76,11 +76,11 @@ def events_of(seed: int) -> tuple[Parts, Parts]:
                            for delay in delays)]  # fmt: skip
         whole.append({**shown, "label": int(any(delay < WINDOW_MS for delay in delays))})
         if rng.random() < 0.5:
-            met = exposure(
+            exposure_event = exposure(
                 user, at_ms + rng.choice((-5_000, 0, 1)), "ranker", rng.choice(("control", "v7"))
             )
-            split.append(met)
-            whole.append(met)
+            split.append(exposure_event)
+            whole.append(exposure_event)
     return divided(split, rng), divided(whole, rng)
 
 
@@ -90,7 +90,7 @@ def divided(events: Sequence[Event], rng: random.Random) -> Parts:
     for event in events:
         for _ in range(rng.choice((1, 1, 2))):
             parts[rng.choice(LOGS)].append((event["ts"] + rng.randrange(10_000), event))
-    return {log: [e for _, e in sorted(p, key=lambda one: one[0])] for log, p in parts.items()}
+    return {log: [e for _, e in sorted(p, key=lambda entry: entry[0])] for log, p in parts.items()}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -99,28 +99,28 @@ def test_joined_impressions_count_in_the_arms_of_their_units_as_whole_events_do(
 ) -> None:
     split, whole = events_of(seed)
     run(SPLIT, ledger, logs_of(split))
-    with closing(Ledger.open(str(tmp_path / "whole.db"), create=True)) as other:
-        run(WHOLE, other, logs_of(whole))
-        wanted = results(other)
-    assert results(ledger) == wanted
+    with closing(Ledger.open(str(tmp_path / "whole.db"), create=True)) as whole_ledger:
+        run(WHOLE, whole_ledger, logs_of(whole))
+        expected = results(whole_ledger)
+    assert results(ledger) == expected
     assert ledger.snapshot().counters.closed == 40
-    seen = verified(SPLIT, ledger, logs_of(split), tmp_path)
-    assert seen.is_good and not seen.notes, (seen.differences, seen.notes)
+    findings = verified(SPLIT, ledger, logs_of(split), tmp_path)
+    assert findings.is_good and not findings.notes, (findings.differences, findings.notes)
 
 
 def test_what_is_pending_of_both_is_read_in_parts_and_the_result_is_the_same(
     tmp_path: Path,
 ) -> None:
     split, _ = events_of(5)
-    found = []
+    outcomes = []
     for max_bytes in (200, 1 << 26):
         url = str(tmp_path / f"{max_bytes}.db")
         with closing(Ledger.open(url, create=True)) as ledger:
             run(SPLIT, ledger, logs_of(split), close=False)
             list(Compactor(ledger.store, above=1).steps())
-            seen = verified(SPLIT, ledger, logs_of(split), tmp_path)
-            assert seen.is_good, (seen.differences, seen.notes)
+            findings = verified(SPLIT, ledger, logs_of(split), tmp_path)
+            assert findings.is_good, (findings.differences, findings.notes)
             generation = begin(ledger, SPLIT).generation
             Closer(SPLIT, ledger, generation, max_bytes=max_bytes).close(everything=True)
-            found.append((results(ledger), ledger.snapshot().counters))
-    assert found[0] == found[1]
+            outcomes.append((results(ledger), ledger.snapshot().counters))
+    assert outcomes[0] == outcomes[1]

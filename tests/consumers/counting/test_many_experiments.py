@@ -31,8 +31,8 @@ LIMIT = 1 << 20
 CUTS = ((), (1, 7, 100, 101), tuple(range(0, 240, 10)))
 
 
-def fed(made: Config, values: list[bytes | None], *cuts: int) -> Delta:
-    return messages.counted(made, messages.in_chunks(values, cuts))
+def fed(settings: Config, values: list[bytes | None], *cuts: int) -> Delta:
+    return messages.counted(settings, messages.in_chunks(values, cuts))
 
 
 def shards_of(delta: Delta, name: str) -> list[StateShard]:
@@ -47,22 +47,25 @@ def rows_of(shards: Iterable[StateShard], name: str) -> list[StateShard]:
 
 def test_rows_of_the_store_are_those_of_each_experiment_alone() -> None:
     values = events(3)
-    alone = {name: shards_of(fed(config(**parts(name)), values), name) for name in KEYS}
+    single_shards = {name: shards_of(fed(config(**parts(name)), values), name) for name in KEYS}
     plain = [*fed(config(event=EVENTS), values).shards(LIMIT)]
     for cuts in CUTS:
         together = fed(config(**parts()), values, *cuts)
         assert not together.quarantine
         shards = [*together.shards(LIMIT)]
         for name in KEYS:
-            assert alone[name] and rows_of(shards, name) == alone[name], (name, cuts)
+            assert single_shards[name] and rows_of(shards, name) == single_shards[name], (
+                name,
+                cuts,
+            )
         assert [s for s in shards if not s.pane.metric.startswith("experiment/")] == plain
 
 
 def test_events_below_the_floor_are_in_the_totals_of_their_experiments_alone() -> None:
     values, floor_ms = events(17), time_of({"ts": "2024-01-01T01:00:00Z"})
 
-    def below(made: Config) -> Delta:
-        delta, decoder = Delta(made, LOG, 0, floor_ms=floor_ms), Decoder(made)
+    def below(settings: Config) -> Delta:
+        delta, decoder = Delta(settings, LOG, 0, floor_ms=floor_ms), Decoder(settings)
         for chunk in messages.in_chunks(values, (90,)):
             delta.add(decoder.decode(chunk))
         return delta
@@ -71,30 +74,33 @@ def test_events_below_the_floor_are_in_the_totals_of_their_experiments_alone() -
     assert together.counters.expired == 80
     shards = [*together.shards(LIMIT)]
     for name in KEYS:
-        alone = shards_of(below(config(**parts(name))), name)
-        assert alone and rows_of(shards, name) == alone, name
-        assert floor_ms == min(ms for s in alone if (ms := s.pane.start_ms) is not None)
+        single_shards = shards_of(below(config(**parts(name))), name)
+        assert single_shards and rows_of(shards, name) == single_shards, name
+        assert floor_ms == min(ms for s in single_shards if (ms := s.pane.start_ms) is not None)
 
 
 def test_states_of_other_processes_are_merged_for_each_experiment() -> None:
-    made, values = config(**parts()), events(19)
-    whole, first = fed(made, values), fed(made, values[:100])
-    rest = fed(made, values[100:])
-    for keyed, other in zip(first.states.keyed, rest.states.keyed, strict=True):
-        keyed.join(*other.bare())
+    settings, values = config(**parts()), events(19)
+    whole, first = fed(settings, values), fed(settings, values[:100])
+    rest = fed(settings, values[100:])
+    for keyed, rest_keyed in zip(first.states.keyed, rest.states.keyed, strict=True):
+        keyed.join(*rest_keyed.bare())
     assert list(first.shards(LIMIT)) == list(whole.shards(LIMIT))
 
 
 def test_a_commit_has_rows_of_the_experiments_that_its_events_are_in_alone() -> None:
     row = {**rows(1)[0], "surface": "search", "session": "s1", "client": {"device": "d"}}
-    made = config(**parts())
+    settings = config(**parts())
     for names in (("three", "sessions"), ("plain",), ()):
         arms = dict.fromkeys(names, "a")
-        found = fed(made, [json.dumps({**row, "arms": {}, "exps": arms}).encode()] * 3)
-        of = {
-            one.split("/")[1] for s in found.shards(LIMIT) for one in [s.pane.metric] if "/" in one
+        delta = fed(settings, [json.dumps({**row, "arms": {}, "exps": arms}).encode()] * 3)
+        experiments = {
+            metric.split("/")[1]
+            for s in delta.shards(LIMIT)
+            for metric in [s.pane.metric]
+            if "/" in metric
         }
-        assert of == {*names, "of_event"}  # whose arm each of these events has
+        assert experiments == {*names, "of_event"}  # whose arm each of these events has
 
 
 def test_what_the_metric_of_one_experiment_refuses_is_refused_as_for_it_alone() -> None:
@@ -105,22 +111,22 @@ def test_what_the_metric_of_one_experiment_refuses_is_refused_as_for_it_alone() 
     # A metric with a condition is checked in the events that meet it, in slices and experiments.
     metrics = METRICS.replace('"HistogramAUC"', '"HistogramAUC", where = "score < 3"')
     assert metrics != METRICS
-    for given in (METRICS, metrics):
-        together = fed(config(**{**parts(), "metrics": given}), values, 40)
-        alone = fed(config(**{**parts("guarded"), "metrics": given}), values, 40)
+    for definitions in (METRICS, metrics):
+        together = fed(config(**{**parts(), "metrics": definitions}), values, 40)
+        single = fed(config(**{**parts("guarded"), "metrics": definitions}), values, 40)
         assert len(together.quarantine) == 30
-        assert together.quarantine == alone.quarantine
-        assert shards_of(together, "guarded") == shards_of(alone, "guarded")
+        assert together.quarantine == single.quarantine
+        assert shards_of(together, "guarded") == shards_of(single, "guarded")
 
 
 def test_descriptions_and_fingerprints_are_those_of_each_experiment_alone() -> None:
     together = config(**parts())
     for position, name in enumerate(KEYS, 1):
-        alone = config(**parts(name))
+        single = config(**parts(name))
         prefix = f"experiment/{name}/"
         fingerprints = {k: v for k, v in together.fingerprints().items() if k.startswith(prefix)}
         assert fingerprints == {
-            k: v for k, v in alone.fingerprints().items() if k.startswith(prefix)
+            k: v for k, v in single.fingerprints().items() if k.startswith(prefix)
         }
         (order,) = {
             together.descriptions[metric]["shown"]["order"]  # type: ignore[index]
@@ -150,19 +156,19 @@ def test_states_are_those_of_the_records_with_a_place_in_the_experiment() -> Non
         "bounded": lambda row: start <= time_of(row) < end,
     }
     records = rows(5)
-    made = config(**parts(*is_own))
+    settings = config(**parts(*is_own))
     states = {
-        (shard.metric, shard.start_ms): shard.state for shard in states_of(fed(made, events(5)))
+        (shard.metric, shard.start_ms): shard.state for shard in states_of(fed(settings, events(5)))
     }
     for name, is_event in is_own.items():
-        own = [row for row in records if is_event(row) and arm_of(row, name) is not None]
-        assert 10 < len(own) < len(records)
-        arms = [arm if (arm := arm_of(row, name)) in ("a", "b") else None for row in own]
+        member_rows = [row for row in records if is_event(row) and arm_of(row, name) is not None]
+        assert 10 < len(member_rows) < len(records)
+        arms = [arm if (arm := arm_of(row, name)) in ("a", "b") else None for row in member_rows]
         assert None in arms
         keys = [(0, "start", arm) for arm in arms]
-        users = [row["user"] for row in own]
+        users = [row["user"] for row in member_rows]
         ctr = PerKey(UserGroups(Ratio()), 10_000)
-        ctr.update(keys, groups=users, numerators=[row["label"] for row in own])
+        ctr.update(keys, groups=users, numerators=[row["label"] for row in member_rows])
         units = PerKey(Units(max_units=1_000_000), 10_000)
         units.update(keys, units=users)
         assert states[f"experiment/{name}/ctr", None] == ctr
@@ -173,11 +179,11 @@ def test_states_are_those_of_the_records_with_a_place_in_the_experiment() -> Non
 def test_every_format_gives_the_same_states(format: str) -> None:
     values = [json.dumps(_typed(row)).encode() for row in rows(7)]
     plain = messages.counted(config(**parts()), messages.in_chunks(values, ()))
-    made = messages.of_format(format, **parts())
+    settings = messages.of_format(format, **parts())
     chunks = messages.in_chunks(messages.records(format, values, (50, 51, 170)), (2,))
-    found = messages.counted(made, chunks)
-    assert not found.quarantine and not plain.quarantine
-    assert digests(found) == digests(plain)
+    delta = messages.counted(settings, chunks)
+    assert not delta.quarantine and not plain.quarantine
+    assert digests(delta) == digests(plain)
 
 
 def _typed(row: dict[str, Any]) -> dict[str, Any]:
@@ -205,9 +211,9 @@ def test_a_store_of_many_has_the_states_of_each_alone_and_is_verified(tmp_path: 
 
     def states(folder: str, *names: str) -> tuple[Run, dict[Any, bytes]]:
         (tmp_path / folder).mkdir()
-        given = parts(*names)
-        rest = given.pop("rest") + EACH
-        run = Run(tmp_path / folder, logs, rest=rest, **given)
+        sections = parts(*names)
+        rest = sections.pop("rest") + EACH
+        run = Run(tmp_path / folder, logs, rest=rest, **sections)
         run.clock.tick_s = 0.02
         run(UNTIL_END, CHUNKS)
         with closing(Ledger.open(run.config.store.url)) as ledger:
@@ -217,23 +223,27 @@ def test_a_store_of_many_has_the_states_of_each_alone_and_is_verified(tmp_path: 
     assert verified(run, tmp_path / "together").differences == []
     for name in ("merged", "bounded", "searches", "sessions", "ramped"):
         prefix = f"experiment/{name}/"
-        _, alone = states(name, name)
-        own = {key: data for key, data in alone.items() if str(key[0]).startswith(prefix)}
-        assert own == {k: data for k, data in together.items() if str(k[0]).startswith(prefix)}
+        _, single_states = states(name, name)
+        expected = {
+            key: data for key, data in single_states.items() if str(key[0]).startswith(prefix)
+        }
+        assert expected == {k: data for k, data in together.items() if str(k[0]).startswith(prefix)}
 
 
 def test_what_the_metric_of_one_experiment_refuses_nothing_counts() -> None:
-    made = config(**parts("further", "plain"))
-    ctr = made.metrics[1]
+    settings = config(**parts("further", "plain"))
+    ctr = settings.metrics[1]
     assert ctr.name == "ctr"
-    alone = replace(made, metrics=(ctr,))  # so that only the experiment has the metric of scores
+    ctr_settings = replace(
+        settings, metrics=(ctr,)
+    )  # so that only the experiment has the metric of scores
     good = events(15, 40)
-    own = {**rows(15, 1)[0], "exps": {"further": "a"}, "score": 2.5}
+    event = {**rows(15, 1)[0], "exps": {"further": "a"}, "score": 2.5}
     for exps, is_refused in (({"further": "a"}, True), ({"plain": "a"}, False)):
-        bad = json.dumps({**own, "exps": exps}).encode()
-        found = fed(alone, [*good[:20], bad, *good[20:]])
-        assert [entry.offset for entry in found.quarantine] == [20] * is_refused
-        assert (digests(found) == digests(fed(alone, good))) == is_refused
+        bad = json.dumps({**event, "exps": exps}).encode()
+        delta = fed(ctr_settings, [*good[:20], bad, *good[20:]])
+        assert [entry.offset for entry in delta.quarantine] == [20] * is_refused
+        assert (digests(delta) == digests(fed(ctr_settings, good))) == is_refused
 
 
 def test_what_a_retry_counts_is_counted_for_its_experiments_and_verified(tmp_path: Path) -> None:
@@ -241,42 +251,46 @@ def test_what_a_retry_counts_is_counted_for_its_experiments_and_verified(tmp_pat
     whole = {**rows(13, 1)[0], "exps": {"plain": "a", "searches": "b"}, "surface": "search"}
     long = json.dumps({**whole, "session": "s", "note": "n" * 2000}).encode()
     values = [long, *(value for value in events(13, 60) if value and len(value) < 1800)]
-    given = parts("plain", "searches")
-    rest = given.pop("rest") + EACH
-    run = Run(tmp_path, {ONE: Log([*values])}, rest=rest, source=f"{small}1800", **given)
+    sections = parts("plain", "searches")
+    rest = sections.pop("rest") + EACH
+    run = Run(tmp_path, {ONE: Log([*values])}, rest=rest, source=f"{small}1800", **sections)
     run(UNTIL_END, CHUNKS)
-    known = replace(config(rest=rest, source=f"{small}4000", **given), store=run.config.store)
-    assert tried(run, known) == 1
-    expected = digests(fed(known, [*values]))
+    settings = replace(config(rest=rest, source=f"{small}4000", **sections), store=run.config.store)
+    assert tried(run, settings) == 1
+    expected = digests(fed(settings, [*values]))
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        found = dict(counted(ledger).states)
-    own = {k[:3]: data for k, data in expected.items() if str(k[0]).startswith("experiment/")}  # type: ignore[index]
-    assert own == {k: data for k, data in found.items() if str(k[0]).startswith("experiment/")}
+        states = dict(counted(ledger).states)
+    expected_states = {
+        k[:3]: data for k, data in expected.items() if str(k[0]).startswith("experiment/")
+    }  # type: ignore[index]
+    assert expected_states == {
+        k: data for k, data in states.items() if str(k[0]).startswith("experiment/")
+    }
     assert verified(run, tmp_path).differences == []
 
 
 def test_beside_an_experiment_without_a_name_others_need_no_arm() -> None:
     rest = f'[experiment]\ncontrol = "a"\ndecision = ["ctr"]\n{entries(["plain"])}'
     values = events(4)
-    found = fed(config(event=EVENTS, rest=rest), values)
-    assert not found.quarantine
-    alone = fed(
+    delta = fed(config(event=EVENTS, rest=rest), values)
+    assert not delta.quarantine
+    unnamed_delta = fed(
         config(event=EVENTS, rest='[experiment]\ncontrol = "a"\ndecision = ["ctr"]'), values
     )
     plain = fed(config(**parts("plain")), values)
-    expected = {**digests(alone), **digests(plain)}
-    assert digests(found) == expected
-    assert len(expected) > len(digests(alone)) > 0
+    expected = {**digests(unnamed_delta), **digests(plain)}
+    assert digests(delta) == expected
+    assert len(expected) > len(digests(unnamed_delta)) > 0
 
 
 def test_without_a_role_of_the_variant_events_need_none() -> None:
     event = EVENTS.replace('variant = "variant"\nvariants = ["a", "b"]\n', "")
     rest = f'[experiments.plain]\ncontrol = "a"\ndecision = ["ctr"]\n{TWO}'
-    made = config(event=event, metrics=METRICS, slices="by = [[]]", rest=rest)
+    settings = config(event=event, metrics=METRICS, slices="by = [[]]", rest=rest)
     values = [json.dumps({k: v for k, v in row.items() if k != "variant"}).encode()
               for row in rows(9)]  # fmt: skip
-    found = fed(made, list(values))
-    assert not found.quarantine
-    (state,) = (s.state for s in states_of(found)
+    delta = fed(settings, list(values))
+    assert not delta.quarantine
+    (state,) = (s.state for s in states_of(delta)
                 if s.metric == "experiment/plain/ctr" and s.start_ms is None)  # fmt: skip
     assert set(state.keys()) == {(0, "start", arm) for arm in ("a", "b", None)}

@@ -32,22 +32,22 @@ def poisoned(format: str) -> tuple[list[bytes], list[bytes], list[Entry]]:
     good: list[bytes] = []
     refused: list[Entry] = []
     for name, (value, reason) in POISON.items():
-        one, two, three, four = GOOD[len(good) : len(good) + 4]
-        good += [one, two, three, four]
+        first, two, three, four = GOOD[len(good) : len(good) + 4]
+        good += [first, two, three, four]
         if format == "json":
-            messages += [one, two, value, three, four]
+            messages += [first, two, value, three, four]
             refused.append(entry(len(messages) - 3, 0, reason, value))
         elif format == "array" and name in OPEN:
             spoiled = message(format, [value])
-            messages += [message(format, [one, two]), spoiled, message(format, [three, four])]
+            messages += [message(format, [first, two]), spoiled, message(format, [three, four])]
             refused.append(entry(len(messages) - 2, 0, "not_array", spoiled))
         else:
-            messages += [message(format, [one]), message(format, [two, value, three])]
+            messages += [message(format, [first]), message(format, [two, value, three])]
             messages.append(message(format, [four]))
             # To NDJSON a newline is the end of an event: the poison is two of them.
             parts = value.split(b"\n") if format == "ndjson" else [value]
-            at = len(messages) - 2
-            refused += [entry(at, 1 + i, reason, part) for i, part in enumerate(parts)]
+            offset = len(messages) - 2
+            refused += [entry(offset, 1 + i, reason, part) for i, part in enumerate(parts)]
     return messages, good, refused
 
 
@@ -57,12 +57,12 @@ def test_poison_costs_its_own_event_alone(tmp_path: Path, format: str) -> None:
     run = Run(tmp_path, {ONE: Log([*messages])}, source=f'{KAFKA}\nformat = "{format}"')
     run()
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        found = folded.counted(ledger)
+        counts = folded.counted(ledger)
         entries = ledger.quarantine(done=None, limit=1000)
     assert [(e.offset, e.index, e.reason, e.size, e.payload, e.sha256) for e in entries] == refused
     whole = folded.fold({ONE: good})
-    assert found.states == whole.states
-    counters = found.counters[ONE]
+    assert counts.states == whole.states
+    counters = counts.counters[ONE]
     assert (counters.rows, counters.quarantined) == (len(good) + len(refused), len(refused))
     assert counters.late == whole.counters[ONE].late
-    assert found.heads[ONE] == (len(messages), whole.heads[ONE][1])
+    assert counts.heads[ONE] == (len(messages), whole.heads[ONE][1])

@@ -31,7 +31,7 @@ def refused(count: int, reason: str = "bad_time", field: str | None = "ts") -> l
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
 
 
 @pytest.mark.parametrize(
@@ -72,10 +72,12 @@ def test_it_is_in_the_log_in_status_and_on_the_page_without_contents(
     if "where" in config:
         variants += f"\nwhere = {config['where']}"
     store = make_store(tmp_path, events, variants=variants)
-    told = [line for line in capsys.readouterr().err.splitlines() if " events were " in line]
-    assert len(told) == 1
+    warning_lines = [
+        line for line in capsys.readouterr().err.splitlines() if " events were " in line
+    ]
+    assert len(warning_lines) == 1
     start, end = said.partition(":")[0], said.partition(" The likely key is ")[2]
-    assert f" warning: {start}: " in told[0] and told[0].endswith(end)
+    assert f" warning: {start}: " in warning_lines[0] and warning_lines[0].endswith(end)
     assert main(["status", str(store)]) == 0
     printed = capsys.readouterr().out
     assert f"warning: {said}" in " ".join(printed.split())

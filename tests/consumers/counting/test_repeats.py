@@ -41,23 +41,23 @@ Event = tuple[int, int]  # id, time
 
 def plain(events: Sequence[Event], retention: int = RETENTION, pane: int = PANE) -> list[bool]:
     """The rule: a repeat is what comes while the first of its id is remembered."""
-    seen: dict[int, int] = {}
+    starts: dict[int, int] = {}
     clock = None
-    again = []
+    repeats = []
     for id_, time in events:
         start = time // pane * pane
         floor = (start if clock is None else clock) - retention - pane
-        again.append(seen.get(id_, floor) > floor)
-        if not again[-1]:
-            seen[id_] = start
+        repeats.append(starts.get(id_, floor) > floor)
+        if not repeats[-1]:
+            starts[id_] = start
         clock = start if clock is None else max(clock, start)
-    return again
+    return repeats
 
 
 def asked(seen: SeenIds, events: Sequence[Event]) -> list[bool]:
     ids = np.array([id_ for id_, _ in events], np.uint64)
-    found = seen.repeats(ids, np.array([time for _, time in events], np.int64))
-    return [bool(again) for again in found]
+    flags = seen.repeats(ids, np.array([time for _, time in events], np.int64))
+    return [bool(flag) for flag in flags]
 
 
 class Store:
@@ -67,12 +67,14 @@ class Store:
         self.rows: list[tuple[int, bytes]] = []
 
     def commit(self, seen: SeenIds) -> None:
-        found = seen.take()
+        changes = seen.take()
         self.rows = [
-            row for row in self.rows if row[0] >= found.since_ms and row[0] not in found.replaced
+            row
+            for row in self.rows
+            if row[0] >= changes.since_ms and row[0] not in changes.replaced
         ]
-        self.rows += found.rows
-        seen.committed(found)
+        self.rows += changes.rows
+        seen.committed(changes)
 
     def digests(self) -> dict[int, str]:
         """The hash of the sorted ids of each pane that has some, and of the newest one."""
@@ -96,43 +98,43 @@ events_of = st.lists(st.tuples(st.integers(0, 8), st.integers(-300, 300)), max_s
 def test_repeats_are_those_of_the_rule_however_events_are_cut_into_chunks_and_commits(
     events: list[Event], cuts: list[int], crashes: list[int]
 ) -> None:
-    store, found = Store(), list[bool]()
-    seen = store.load()
+    store, repeats = Store(), list[bool]()
+    seen_ids = store.load()
     edges = sorted({0, len(events), *(cut for cut in (*cuts, *crashes) if cut < len(events))})
     for start, end in pairwise(edges):
-        found += asked(seen, events[start:end])
+        repeats += asked(seen_ids, events[start:end])
         if end in cuts:
-            store.commit(seen)
+            store.commit(seen_ids)
         if end in crashes:
-            store.commit(seen)
-            assert seen.digests() == store.digests()
-            seen = store.load()  # another worker goes on
-    assert found == plain(events)
+            store.commit(seen_ids)
+            assert seen_ids.digests() == store.digests()
+            seen_ids = store.load()  # another worker goes on
+    assert repeats == plain(events)
 
 
 def test_what_was_not_committed_is_not_remembered_after_a_crash() -> None:
     store = Store()
-    seen = store.load()
-    assert asked(seen, []) == []
-    asked(seen, [(1, 0)])
-    store.commit(seen)
-    assert asked(seen, [(2, 5), (1, 5)]) == [False, True]
+    seen_ids = store.load()
+    assert asked(seen_ids, []) == []
+    asked(seen_ids, [(1, 0)])
+    store.commit(seen_ids)
+    assert asked(seen_ids, [(2, 5), (1, 5)]) == [False, True]
     assert asked(store.load(), [(2, 5), (1, 5)]) == [False, True]
 
 
 def test_ids_are_remembered_for_the_retention_and_forgotten_two_panes_later() -> None:
     for later in range(140):
-        seen = SeenIds(RETENTION, PANE)
-        again = asked(seen, [(1, 0), (2, later), (1, later)])
+        seen_ids = SeenIds(RETENTION, PANE)
+        repeats = asked(seen_ids, [(1, 0), (2, later), (1, later)])
         if later <= RETENTION:
-            assert again == [False, False, True]
+            assert repeats == [False, False, True]
         if later >= RETENTION + 2 * PANE:
-            assert again == [False, False, False]
-        assert len(seen) == 2
+            assert repeats == [False, False, False]
+        assert len(seen_ids) == 2
 
 
 def test_the_clock_is_found_again_where_the_newest_pane_has_no_id_of_its_own() -> None:
-    for events, again in (
+    for events, expected in (
         (
             [(1, 0), (2, 60), (1, 110), (3, 0), (2, 175), (3, 0)],
             [False, False, True, False, True, False],
@@ -140,27 +142,27 @@ def test_the_clock_is_found_again_where_the_newest_pane_has_no_id_of_its_own() -
         # What is older than the retention is not remembered, and what comes again is no repeat.
         ([(1, 0), (1, 95), (2, -30), (2, -30)], [False, True, False, False]),
     ):
-        store, found = Store(), list[bool]()
-        for one in events:
-            seen = store.load()
-            found += asked(seen, [one])
-            store.commit(seen)
-        assert found == plain(events) == again
+        store, repeats = Store(), list[bool]()
+        for single_event in events:
+            seen_ids = store.load()
+            repeats += asked(seen_ids, [single_event])
+            store.commit(seen_ids)
+        assert repeats == plain(events) == expected
 
 
 def test_rows_are_merged_once_there_are_many_and_cost_eight_bytes_an_id() -> None:
     store, n = Store(), MAX_ROWS + 5
-    seen = store.load()
+    seen_ids = store.load()
     for id_ in range(n):
-        asked(seen, [(id_, 0)])
-        store.commit(seen)
+        asked(seen_ids, [(id_, 0)])
+        store.commit(seen_ids)
     assert len(store.rows) == 5
     assert sum(len(ids) for _, ids in store.rows) == 8 * n
-    assert seen.nbytes == 16 * n
+    assert seen_ids.nbytes == 16 * n
     assert asked(store.load(), [(id_, 1) for id_ in range(n)]) == [True] * n
-    asked(seen, [(n, 10 * RETENTION)])  # and all that is older is forgotten
-    store.commit(seen)
-    assert (len(seen), len(store.rows)) == (1, 1)
+    asked(seen_ids, [(n, 10 * RETENTION)])  # and all that is older is forgotten
+    store.commit(seen_ids)
+    assert (len(seen_ids), len(store.rows)) == (1, 1)
 
 
 EACH = "[store]\ncommit_interval_s = 0.01\n"
@@ -181,19 +183,19 @@ def twice(seed: int, n: int) -> tuple[Values, Values]:
             once.append(value)
             continue
         once.append(json.dumps({**json.loads(value), "id": f"{seed} {i}"}).encode())
-    again: Values = []
+    stream: Values = []
     for value in once:
-        again.append(value)
+        stream.append(value)
         if rng.random() < 0.3:
-            earlier = again[-1 - rng.randrange(min(len(again), 50))]
+            earlier = stream[-1 - rng.randrange(min(len(stream), 50))]
             if earlier is not None and earlier not in KNOWN_BROKEN:
-                again.append(earlier)
-    return again, once
+                stream.append(earlier)
+    return stream, once
 
 
 def run_of(folder: Path, rest: str = DEDUP) -> Run:
-    made = {ONE: Log(twice(1, 300)[0]), TWO: Log(twice(2, 150)[0])}
-    run = Run(folder, made, rest=EACH + rest)
+    logs = {ONE: Log(twice(1, 300)[0]), TWO: Log(twice(2, 150)[0])}
+    run = Run(folder, logs, rest=EACH + rest)
     run.clock.tick_s = 0.02
     return run
 
@@ -232,28 +234,28 @@ def test_what_was_dropped_uncommitted_is_no_repeat_when_it_is_read_again(
 
 def test_a_partition_that_comes_back_brings_its_ids_with_it(tmp_path: Path) -> None:
     """They are in the store once each, although this worker had read some that another counted."""
-    made = config(rest=DEDUP)
+    settings = config(rest=DEDUP)
     values = [with_id(name) for name in ("x", "y", "z", "x")]
     with closing(Ledger.open(str(tmp_path / "back.db"), create=True)) as ledger:
-        one, other = (
-            assigned(made, ledger, MemorySource({ONE: Log([*values])}, script), monotonic=float)
+        first_worker, second_worker = (
+            assigned(settings, ledger, MemorySource({ONE: Log([*values])}, script), monotonic=float)
             for script in ([Deliver(2), Lose((ONE,)), Assign((ONE,))], [Deliver(2)])
         )
-        for worker in (one, one, other):
+        for worker in (first_worker, first_worker, second_worker):
             worker.step()
-        other.commit()
+        second_worker.commit()
         for _ in range(2):
-            one.step()
-        one.commit()
-        (head,) = ledger.heads(one.generation)
+            first_worker.step()
+        first_worker.commit()
+        (head,) = ledger.heads(first_worker.generation)
         assert (head.counters.rows, head.counters.repeated) == (4, 1)
         assert sum(len(ids) for _, ids in read_seen(ledger.store, head)) == 8 * 3
 
 
 def test_a_pane_of_repeats_alone_is_no_difference_to_the_log(tmp_path: Path) -> None:
     """A commit that has nothing but a repeat in the newest pane writes that pane without ids."""
-    at = [f"2024-01-01T{hour:02}:00:00Z" for hour in (0, 9, 18)]
-    values = [event(ts)[:-1] + b', "id": "%d"}' % (n == 2) for n, ts in enumerate(at)]
+    times = [f"2024-01-01T{hour:02}:00:00Z" for hour in (0, 9, 18)]
+    values = [event(ts)[:-1] + b', "id": "%d"}' % (n == 2) for n, ts in enumerate(times)]
     run = run_of(tmp_path)
     run.logs = {ONE: Log([])}
     for value, repeated in zip(values, (0, 1, 1), strict=True):
@@ -267,15 +269,15 @@ def test_a_pane_of_repeats_alone_is_no_difference_to_the_log(tmp_path: Path) -> 
 def test_the_log_read_again_says_the_same_and_a_part_of_it_is_not_verified(tmp_path: Path) -> None:
     run = run_of(tmp_path)
     run(UNTIL_END, CHUNKS)
-    found = verified(run, tmp_path)
-    assert found.is_good, found.differences
-    assert found.logs == 2
-    found = verified(run, tmp_path, wanted=Wanted(offsets={0: (200, None)}))
-    assert found.logs == 0
-    assert any("determine which later ones are repeats" in note for note in found.notes)
-    other = run_of(tmp_path, rest=DEDUP.replace("86400", "3600"))
+    findings = verified(run, tmp_path)
+    assert findings.is_good, findings.differences
+    assert findings.logs == 2
+    findings = verified(run, tmp_path, wanted=Wanted(offsets={0: (200, None)}))
+    assert findings.logs == 0
+    assert any("determine which later ones are repeats" in note for note in findings.notes)
+    shorter_run = run_of(tmp_path, rest=DEDUP.replace("86400", "3600"))
     with pytest.raises(SettingsChanged, match="dedup"):
-        other()
+        shorter_run()
 
 
 def test_the_repeat_of_a_refused_event_is_a_repeat_and_a_retry_counts_the_event_once(
@@ -286,18 +288,18 @@ def test_the_repeat_of_a_refused_event_is_a_repeat_and_a_retry_counts_the_event_
     run()
     (head,) = run.seen().heads
     assert (head.counters.quarantined, head.counters.repeated) == (1, 1)
-    more = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
-    other = Run(tmp_path, run.logs, event=more, rest=DEDUP)
-    other()
-    assert tried(other, other.config) == 1
-    assert verified(other, tmp_path).is_good
+    event_roles = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
+    rerun = Run(tmp_path, run.logs, event=event_roles, rest=DEDUP)
+    rerun()
+    assert tried(rerun, rerun.config) == 1
+    assert verified(rerun, tmp_path).is_good
 
 
 def test_outcomes_of_one_moment_are_told_apart_by_their_ids(tmp_path: Path) -> None:
     """The same click in two partitions is one, and two clicks at once are two."""
     clicks = [{**click("i", 5), "event": name} for name in ("a", "b")]
     impression = {**shown("i", 0), "event": "c"}
-    values = [json.dumps(one).encode() for one in (impression, *clicks, clicks[0])]
+    values = [json.dumps(row).encode() for row in (impression, *clicks, clicks[0])]
     logs = {ONE: Log(list(values)), TWO: Log(list(values[1:3]))}
     counts = JOIN.replace('equals = "click"', 'equals = "click", counts = "count"')
     rest = counts + DEDUP.replace('"id"', '"event"')
@@ -305,11 +307,11 @@ def test_outcomes_of_one_moment_are_told_apart_by_their_ids(tmp_path: Path) -> N
     run = Run(tmp_path, logs, event=SPLIT_EVENT, slices="by = [[]]", metrics=ctr, rest=rest)
     run(Options(until_end=True, close=True))
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        (found,) = (
+        (clicks_counted,) = (
             row.value
             for row in read_results(ledger, parse_query("total")).rows
             if row.view == "numerator"
         )
-    assert found == 2
-    (one,) = (head for head in run.seen().heads if head.partition == ONE)
-    assert one.counters.repeated == 1
+    assert clicks_counted == 2
+    (first_head,) = (head for head in run.seen().heads if head.partition == ONE)
+    assert first_head.counters.repeated == 1

@@ -50,37 +50,39 @@ def config_of(run: Run, metrics: str) -> Config:
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Events with a metric, events without, and events with it again."""
-    found = Run(tmp_path, {ONE: Log(list(PARTS[0]))}, metrics=BOTH, rest=EACH)
+    gap_run = Run(tmp_path, {ONE: Log(list(PARTS[0]))}, metrics=BOTH, rest=EACH)
 
     def fill() -> None:
-        found.clock.tick_s = 0.02
-        found(UNTIL_END, CHUNKS)
-        found.logs[ONE].append(*PARTS[1])
-        found(DROP, CHUNKS, config=config_of(found, ALONE))
-        found.logs[ONE].append(*PARTS[2])
-        found(RESUME, CHUNKS)
+        gap_run.clock.tick_s = 0.02
+        gap_run(UNTIL_END, CHUNKS)
+        gap_run.logs[ONE].append(*PARTS[1])
+        gap_run(DROP, CHUNKS, config=config_of(gap_run, ALONE))
+        gap_run.logs[ONE].append(*PARTS[2])
+        gap_run(RESUME, CHUNKS)
 
-    filled_once(Path(found.config.store.url), ("resumed",), fill)
-    found.logs[ONE] = Log([*PARTS[0], *PARTS[1], *PARTS[2]])
-    return found
+    filled_once(Path(gap_run.config.store.url), ("resumed",), fill)
+    gap_run.logs[ONE] = Log([*PARTS[0], *PARTS[1], *PARTS[2]])
+    return gap_run
 
 
 def total(run: Run) -> Ratio:
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        found = export(ledger, parse_query(by="", metric="ctr"))
-    assert isinstance(found, Ratio)
-    return found
+        ratio = export(ledger, parse_query(by="", metric="ctr"))
+    assert isinstance(ratio, Ratio)
+    return ratio
 
 
 def test_it_counts_what_came_before_it_was_dropped_and_after_it_came_back(
     run: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "other").mkdir()
-    other = Run(tmp_path / "other", {ONE: Log([*PARTS[0], *PARTS[2]])}, metrics=BOTH, rest=EACH)
-    other(UNTIL_END, CHUNKS)
-    found = total(run)
-    assert found == total(other)
-    spans = {(start, end) for source, _, start, end in found.provenance if "~" not in source}
+    gapless_run = Run(
+        tmp_path / "other", {ONE: Log([*PARTS[0], *PARTS[2]])}, metrics=BOTH, rest=EACH
+    )
+    gapless_run(UNTIL_END, CHUNKS)
+    ratio = total(run)
+    assert ratio == total(gapless_run)
+    spans = {(start, end) for source, _, start, end in ratio.provenance if "~" not in source}
     assert spans == {(0, N), (2 * N, 3 * N)}
 
 
@@ -95,16 +97,16 @@ def test_verify_expects_nothing_in_the_hole_and_all_around_it(run: Run, tmp_path
 
 
 def test_results_and_status_state_the_hole(run: Run) -> None:
-    said = (
+    note = (
         "Metric ctr was dropped and later resumed: it did not count offsets 30 to 59 of events/0."
     )
     with closing(Ledger.open(run.config.store.url)) as ledger:
         results = read_results(ledger, Query())
-        assert results.notes == (said,)
-        assert said in " ".join(table(results, Style(), title="t").split())
+        assert results.notes == (note,)
+        assert note in " ".join(table(results, Style(), title="t").split())
         status = json.loads(status_json(ledger))
         assert "ctr (with a hole)" in status_text(ledger, Style(), title="t")
-    holes = {one["name"]: one["holes"] for one in status["metrics"]}
+    holes = {metric["name"]: metric["holes"] for metric in status["metrics"]}
     assert holes == {
         "auc": [],
         "ctr": [{"log": "events/0", "start_offset": N, "end_offset": 2 * N}],
@@ -115,21 +117,21 @@ def test_a_metric_of_joined_events_misses_the_impressions_that_were_closed_meanw
     tmp_path: Path,
 ) -> None:
     events = joined.stream(3).parts[joined.LOGS[0]]
-    shown = [one for one in events if one["kind"] == "shown"]
+    shown = [row for row in events if row["kind"] == "shown"]
     third = len(shown) // 3
-    alone = replace(joined.SPLIT, metrics=joined.SPLIT.metrics[:1])
+    auc_settings = replace(joined.SPLIT, metrics=joined.SPLIT.metrics[:1])
     steps = [
         (joined.SPLIT, third, Requested()),
-        (alone, 2 * third, Requested(drop=("ctr",))),
+        (auc_settings, 2 * third, Requested(drop=("ctr",))),
         (joined.SPLIT, 3 * third, Requested(resume=("ctr",))),
     ]
     with closing(Ledger.open(str(tmp_path / "joined.db"), create=True)) as ledger:
-        for of, n, requested in steps:
-            ledger.begin(of.fingerprints(), of.descriptions, requested=requested)
-            joined.run(of, ledger, joined.logs_of({joined.LOGS[0]: shown[:n]}), close=False)
-        seen = ledger.snapshot()
-        (join,) = [head for head in seen.heads if head.is_join]
-        (ctr,) = [one for one in seen.generation.metrics if one.name == "ctr"]
+        for settings, n, requested in steps:
+            ledger.begin(settings.fingerprints(), settings.descriptions, requested=requested)
+            joined.run(settings, ledger, joined.logs_of({joined.LOGS[0]: shown[:n]}), close=False)
+        snapshot = ledger.snapshot()
+        (join,) = [head for head in snapshot.heads if head.is_join]
+        (ctr,) = [metric for metric in snapshot.generation.metrics if metric.name == "ctr"]
         assert list(ctr.holes) == [join.id]
         (note,) = read_results(ledger, Query()).notes
         assert note.startswith(
@@ -137,9 +139,9 @@ def test_a_metric_of_joined_events_misses_the_impressions_that_were_closed_meanw
         )
         logs = joined.logs_of({joined.LOGS[0]: shown})
         with closing(Ledger.open(str(tmp_path / "scratch.db"), create=True)) as scratch:
-            found = verify(joined.SPLIT, ledger, scratch, monotonic=lambda: 0.0,
+            findings = verify(joined.SPLIT, ledger, scratch, monotonic=lambda: 0.0,
                            opener=lambda config, options: MemorySource(logs))  # fmt: skip
-        assert found.is_good, (found.differences, found.notes)
+        assert findings.is_good, (findings.differences, findings.notes)
 
 
 EXPERIMENT = '\n[experiment]\ncontrol = "a"\ndecision = ["ctr"]\n'
@@ -149,14 +151,14 @@ def test_an_arm_more_in_a_running_experiment_is_refused_with_what_to_do(tmp_path
     run = Run(tmp_path, {ONE: Log(list(PARTS[0]))}, metrics=BOTH + EXPERIMENT, rest=EACH)
     run(UNTIL_END, CHUNKS)
     event = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
-    more = config(event=event, metrics=BOTH + EXPERIMENT, rest=EACH)
-    more = replace(more, store=run.config.store)
+    settings = config(event=event, metrics=BOTH + EXPERIMENT, rest=EACH)
+    settings = replace(settings, store=run.config.store)
     with pytest.raises(SettingsChanged) as caught:
-        run(Options(until_end=True), CHUNKS, config=more)
-    said = str(caught.value)
-    assert said.startswith("experiment: c cannot be added while it runs")
-    assert said.count("cannot be added") == 1
-    assert "--new-generation, with --from for that time" in said and "unknown_variant" in said
+        run(Options(until_end=True), CHUNKS, config=settings)
+    message = str(caught.value)
+    assert message.startswith("experiment: c cannot be added while it runs")
+    assert message.count("cannot be added") == 1
+    assert "--new-generation, with --from for that time" in message and "unknown_variant" in message
     run(UNTIL_END, CHUNKS)  # as before
-    run(UNTIL_END, CHUNKS, config=more, new_generation=True)
+    run(UNTIL_END, CHUNKS, config=settings, new_generation=True)
     assert run.seen().generation.id == 2

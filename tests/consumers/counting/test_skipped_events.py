@@ -47,10 +47,10 @@ METRICS = 'ctr = { type = "Ratio" }'
 
 def line(i: int) -> bytes:
     """Seven of ten events are of other experiments; one in fifty is broken."""
-    found: dict[str, object] = {"ts": f"2024-01-01T{i // 60:02d}:{i % 60:02d}:00Z", "label": i % 2}
+    row: dict[str, object] = {"ts": f"2024-01-01T{i // 60:02d}:{i % 60:02d}:00Z", "label": i % 2}
     if i % 10 < 3:
-        found["exps"] = {"e00": "ab"[i % 2]}
-    return b"{" if i % 50 == 49 else json.dumps(found).encode()
+        row["exps"] = {"e00": "ab"[i % 2]}
+    return b"{" if i % 50 == 49 else json.dumps(row).encode()
 
 
 LINES: list[bytes | None] = [line(i) for i in range(200)]
@@ -65,14 +65,14 @@ def run_over(folder: Path, values: list[bytes | None], roles: str = WHERE, rest:
     if watched:  # a copy of a store would have no status
         run(UNTIL_END, [Deliver(50)] * 40)
         return run
-    made = ("skipped", roles, rest, *values[:100])
-    filled_once(Path(run.config.store.url), made, lambda: run(UNTIL_END, [Deliver(50)] * 40))
+    key = ("skipped", roles, rest, *values[:100])
+    filled_once(Path(run.config.store.url), key, lambda: run(UNTIL_END, [Deliver(50)] * 40))
     return run
 
 
-def read(run: Run, what: Callable[[Ledger], T]) -> T:
+def read(run: Run, query: Callable[[Ledger], T]) -> T:
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        return what(ledger)
+        return query(ledger)
 
 
 def counted(run: Run) -> list[tuple[object, str]]:
@@ -83,31 +83,31 @@ def counted(run: Run) -> list[tuple[object, str]]:
 def test_they_fill_no_quarantine_change_no_result_and_are_verified(tmp_path: Path) -> None:
     run = run_over(tmp_path, LINES)
     assert run.seen().counters == Counters(rows=200, skipped=136, quarantined=4)
-    alone = run_over(tmp_path / "alone", MEANT, ROLES)
-    assert counted(run) == counted(alone)
+    filtered = run_over(tmp_path / "alone", MEANT, ROLES)
+    assert counted(run) == counted(filtered)
     assert verified(run, tmp_path).is_good
     change(run, lambda c: c.execute(update(schema.head).values(skipped=schema.head.c.skipped + 1)))
-    said = "\n".join(verified(run, tmp_path).differences)
-    assert "skipped: 137 in the ledger, 136 from the log" in said
+    differences = "\n".join(verified(run, tmp_path).differences)
+    assert "skipped: 137 in the ledger, 136 from the log" in differences
 
 
 def test_another_where_is_refused_by_run_verify_and_retry(tmp_path: Path) -> None:
     run = run_over(tmp_path, LINES)
-    other = config(
+    settings = config(
         event=WHERE.replace("present", "absent"), slices=SLICES, metrics=METRICS, rest=EACH
     )
     for act in (
-        lambda: run(UNTIL_END, config=run_config(run, other)),
-        lambda: verified(run, tmp_path, run_config(run, other)),
-        lambda: tried(run, run_config(run, other)),
+        lambda: run(UNTIL_END, config=run_config(run, settings)),
+        lambda: verified(run, tmp_path, run_config(run, settings)),
+        lambda: tried(run, run_config(run, settings)),
     ):
         with pytest.raises(SettingsChanged, match="where"):
             act()
     assert tried(run, run.config) == 0
 
 
-def run_config(run: Run, made: Config) -> Config:
-    return replace(made, store=run.config.store)
+def run_config(run: Run, settings: Config) -> Config:
+    return replace(settings, store=run.config.store)
 
 
 def test_every_result_counts_them_by_one_name(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_every_result_counts_them_by_one_name(tmp_path: Path) -> None:
     for name, text in texts.items():
         assert "136 skipped" in text, name
     (log,) = status["logs"]
-    assert [one["skipped"] for one in (*answers, log)] == [136] * 3
+    assert [answer["skipped"] for answer in (*answers, log)] == [136] * 3
     samples = {s.name: s.value for f in text_string_to_metric_families(scrape) for s in f.samples}
     assert samples["streammetrics_store_skipped_events"] == 136
     assert samples["streammetrics_events_skipped_total"] == 136
@@ -136,10 +136,12 @@ def test_every_result_counts_them_by_one_name(tmp_path: Path) -> None:
 
 def test_where_no_event_is_meant_results_say_so(tmp_path: Path) -> None:
     run = run_over(tmp_path, LINES[:40], WHERE.replace("exps.e00", "exp.e00"))
-    text = table(read(run, lambda one: read_results(one, Query())), Style(), title="t")
+    text = table(read(run, lambda ledger: read_results(ledger, Query())), Style(), title="t")
     assert "no event meets [event] where: all are skipped" in text
-    some = run_over(tmp_path / "some", LINES[:40])
-    text = table(read(some, lambda one: read_results(one, Query())), Style(), title="t")
+    partial_run = run_over(tmp_path / "some", LINES[:40])
+    text = table(
+        read(partial_run, lambda ledger: read_results(ledger, Query())), Style(), title="t"
+    )
     assert "no event meets" not in text
 
 
@@ -157,11 +159,11 @@ def test_a_retry_says_which_events_the_config_does_not_mean_any_more(tmp_path: P
     run = Run(tmp_path, {ONE: Log(values)}, event=roles, rest=EACH)
     run(UNTIL_END)
     moved = roles.replace('["a", "b"]', '["a", "b", "c"]').replace('user = "user"', 'user = "who"')
-    made = run_config(run, config(event=moved, rest=EACH))
+    settings = run_config(run, config(event=moved, rest=EACH))
 
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        (page,) = retry(made, ledger, now_ms=lambda: 7, opener=run.opener)
-    assert [(one.entry.offset, one.reason) for one in page.still] == [
+        (page,) = retry(settings, ledger, now_ms=lambda: 7, opener=run.opener)
+    assert [(refusal.entry.offset, refusal.reason) for refusal in page.still] == [
         (0, "skipped"),
         (1, "skipped"),
     ]

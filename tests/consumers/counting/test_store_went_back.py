@@ -60,17 +60,17 @@ class Counting:
         self.worker, self.source = self.born(*logs, watch=self.watch, replayable=replayable)
 
     def born(
-        self, *mine: Partition, watch: StatusRecorder | None = None, replayable: bool = True
+        self, *partitions: Partition, watch: StatusRecorder | None = None, replayable: bool = True
     ) -> tuple[Worker, MemorySource]:
         logs = {partition: Log(list(values)) for partition, values in self.logs.items()}
-        source = MemorySource(logs, assigned=mine, replayable=replayable)
+        source = MemorySource(logs, assigned=partitions, replayable=replayable)
         return assigned(MADE, self.ledger, source, monotonic=lambda: self.now_s,
                         options=Options(), status=watch), source  # fmt: skip
 
     def step(self, *script: Step) -> None:
         """A second passes with each."""
-        for one in script:
-            self.source.script.append(one)
+        for action in script:
+            self.source.script.append(action)
             self.now_s += 1
             self.worker.step()
 
@@ -101,12 +101,14 @@ def run(tmp_path: Path) -> Iterator[Counting]:
         yield counting
 
 
-def without_expired(found: Counted, floor_ms: int | None) -> Counted:
+def without_expired(counts: Counted, floor_ms: int | None) -> Counted:
     """What windows hold from the floor on, and the rest."""
-    states = {at: one for at, one in found.states.items()
-              if floor_ms is None or at[2] is None or at[2] >= floor_ms}  # fmt: skip
-    counters = {log: replace(one, expired=0) for log, one in found.counters.items()}
-    return replace(found, states=states, counters=counters)
+    states = {key: state for key, state in counts.states.items()
+              if floor_ms is None or key[2] is None or key[2] >= floor_ms}  # fmt: skip
+    counters = {
+        log: replace(log_counters, expired=0) for log, log_counters in counts.counters.items()
+    }
+    return replace(counts, states=states, counters=counters)
 
 
 def require_fold(run: Counting) -> None:
@@ -147,11 +149,11 @@ def test_other_commits_at_the_same_offset_are_another_history(run: Counting) -> 
     start = SavedStore(run.ledger.store)
     run.step(Deliver(15))
     start.put_back()
-    other, source = run.born(ONE, TWO)
+    second_worker, source = run.born(ONE, TWO)
     for _ in range(3):
         source.script.append(Deliver(5))
-        other.step()
-        other.commit()
+        second_worker.step()
+        second_worker.commit()
     assert run.offsets == [15, 15]
     assert run.get("readyz")[1].endswith("but the store has other commits there")
     run.step(Deliver(10))  # what was in hand is dropped
@@ -177,23 +179,23 @@ def test_a_head_that_is_gone_is_made_again_where_it_began(tmp_path: Path) -> Non
 
 
 def test_a_worker_that_has_no_partition_of_it_notices_too(run: Counting) -> None:
-    alone, source = run.born()
+    idle_worker, source = run.born()
     run.step(Deliver(15))
     before = SavedStore(run.ledger.store)
     run.step(Deliver(25))
     source.script.append(Stall())
-    alone.step()
+    idle_worker.step()
     run.now_s += 1
     source.script.append(Stall())
-    alone.step()
+    idle_worker.step()
     before.put_back()
     run.now_s += 1
     source.script += [Stall(), Assign((ONE,)), Deliver(40)]
-    alone.step()
+    idle_worker.step()
     assert run.incomplete == {"events/0": 40, "events/1": 40}
-    alone.step()
-    alone.step()
-    alone.commit()
+    idle_worker.step()
+    idle_worker.step()
+    idle_worker.commit()
     assert run.incomplete == {"events/1": 40}
 
 
@@ -247,8 +249,8 @@ def test_a_store_that_was_made_anew_in_place_ends_the_worker_while_the_log_is_qu
     run.step(Deliver(5))
     run.ledger.store.write(lambda c, _: c.execute(update(schema.meta).where(
         schema.meta.c.key == schema.STORE_ID).values(value="ab" * 16)))  # fmt: skip
-    code, said = run.get("readyz")
+    code, body = run.get("readyz")
     assert code == 503
-    assert "another (abab" in said
+    assert "another (abab" in body
     with pytest.raises(StoreReplaced):
         run.step(Stall())

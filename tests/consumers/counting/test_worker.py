@@ -74,8 +74,8 @@ def test_a_worker_at_its_end_waits_for_the_partitions_of_the_others(tmp_path: Pa
         assert first.progress().seconds == 5.0
         for _ in range(5):
             duo.now_s += 1.0
-            done = second.step()
-        assert done
+            is_at_end = second.step()
+        assert is_at_end
         duo.now_s += 1.0
         assert first.step()
 
@@ -86,11 +86,11 @@ def test_a_worker_at_its_end_commits_so_that_the_others_need_not_wait(tmp_path: 
     with closing(duo.ledger):
         assert CONFIG.store.commit_interval_s == 5
         for _ in range(5):
-            done = []
+            ends = []
             duo.now_s += 0.6
             for worker in duo.workers:
-                done.append(worker.step())
-            if all(done):
+                ends.append(worker.step())
+            if all(ends):
                 return
     raise AssertionError("they wait for the interval")
 
@@ -130,21 +130,31 @@ def test_records_behind_a_hole_are_sought_again_from_where_the_delta_ends(tmp_pa
 def test_what_a_revoked_partition_had_is_committed_and_what_a_lost_one_had_is_read_again(
     tmp_path: Path,
 ) -> None:
-    (first, values), (second, more), *_ = LOGS.items()
-    both = first, second
-    script = [Deliver(50), Revoke(both), Assign((first,)), Deliver(30), Lose(both), Assign(both)]
-    logs, watch = {first: Log([*values]), second: Log([*more])}, StatusRecorder(lambda: 0.0)
+    (first, values), (second, second_values), *_ = LOGS.items()
+    partitions = first, second
+    script = [
+        Deliver(50),
+        Revoke(partitions),
+        Assign((first,)),
+        Deliver(30),
+        Lose(partitions),
+        Assign(partitions),
+    ]
+    logs, watch = (
+        {first: Log([*values]), second: Log([*second_values])},
+        StatusRecorder(lambda: 0.0),
+    )
     with closing(Ledger.open(str(tmp_path / "moved.db"), create=True)) as ledger:
         source = MemorySource(logs, script)
         worker = assigned(CONFIG, ledger, source, monotonic=lambda: 0.0, status=watch)
-        seen = []
+        progress = []
         for _ in script:
             worker.step()
             offsets = [head.next_offset for head in ledger.heads(worker.generation)]
-            seen.append((worker.rows, offsets, len(watch.snapshot().partitions)))
-        good = 100 - sum(value is None for value in (*values[:50], *more[:50]))
+            progress.append((worker.rows, offsets, len(watch.snapshot().partitions)))
+        good = 100 - sum(value is None for value in (*values[:50], *second_values[:50]))
         third = 30 - sum(value is None for value in values[50:80])
-        assert seen == [
+        assert progress == [
             (good, [0, 0], 2),
             (good, [50, 50], 0),
             (good, [50, 50], 1),
@@ -160,12 +170,12 @@ def test_what_a_revoked_partition_had_is_committed_and_what_a_lost_one_had_is_re
 def test_a_partition_that_was_added_meanwhile_is_read_from_its_first_record(
     tmp_path: Path,
 ) -> None:
-    (first, values), (second, more), (third, _) = LOGS.items()
+    (first, values), (second, second_values), (third, _) = LOGS.items()
     logs = {first: Log([*values])}
     with closing(Ledger.open(str(tmp_path / "added.db"), create=True)) as ledger:
         source = MemorySource(logs, [Assign((second, third))], limit=200)
         worker = assigned(CONFIG, ledger, source, monotonic=lambda: 0.0)
-        source.logs |= {second: Log([*more]), third: Log([])}
+        source.logs |= {second: Log([*second_values]), third: Log([])}
         assert [worker.step() for _ in range(2)] == [False, True]
         worker.commit(last=True)
         assert counted(ledger) == fold(source.logs)
@@ -185,7 +195,7 @@ def test_a_log_is_read_from_where_the_options_say_unless_it_has_lost_its_end(
             logs = {replace(first, number=n): Log([*values], beginning=7) for n in numbers}
             source = MemorySource(logs)
             worker_of(CONFIG, ledger, source, monotonic=lambda: 0.0, options=options)
-            heads = {one.partition.number: one.start_offset for one in ledger.heads(generation)}
+            heads = {head.partition.number: head.start_offset for head in ledger.heads(generation)}
             assert {n: heads[n] for n in numbers if n in heads} == starts
         shorter = MemorySource({replace(first, number=2): Log([], next_offset=126)})
         with pytest.raises(GapError):
@@ -195,13 +205,13 @@ def test_a_log_is_read_from_where_the_options_say_unless_it_has_lost_its_end(
 def test_a_file_that_was_counted_and_has_no_record_any_more_is_a_gap() -> None:
     counted_file = Partition("host", "events.jsonl", "inode", 0)
     head = Head(1, 1, counted_file, False, 0, 7, None, Counters(), 0)
-    others = [
+    heads = [
         replace(head, next_offset=0),
         replace(head, partition=replace(counted_file, topic="x")),
     ]
-    require_no_loss(CONFIG, others)
+    require_no_loss(CONFIG, heads)
     with pytest.raises(GapError, match=r"events\.jsonl/0"):
-        require_no_loss(CONFIG, [*others, head])
+        require_no_loss(CONFIG, [*heads, head])
 
 
 class Unended(MemorySource):
@@ -250,15 +260,15 @@ def test_it_merges_once_a_head_has_more_commits_than_rows_may_stand_also_of_an_e
     upkeep = IdleCompactor(ledger.store, Clock())
     upkeep.step(idle=True)
     assert rows(ledger) == 2 * ABOVE, "nothing was committed yet"
-    seen = []
+    counts = []
     for _ in range(2 * ABOVE):
         head = committed(ledger, generation, head, 14, keys=5)
         upkeep.committed(head)
         upkeep.step(idle=True)
-        seen.append(rows(ledger))
-    assert seen[0] == LEAVE + 1
-    assert max(seen) <= ABOVE + LEAVE + 1
-    assert min(seen[1:]) == LEAVE + 1
+        counts.append(rows(ledger))
+    assert counts[0] == LEAVE + 1
+    assert max(counts) <= ABOVE + LEAVE + 1
+    assert min(counts[1:]) == LEAVE + 1
     require_true_rows(stored(ledger), 5)
 
 
@@ -307,9 +317,9 @@ def test_a_store_that_is_away_costs_the_merge_alone(
 
 def test_a_run_keeps_the_rows_of_its_store_few(tmp_path: Path) -> None:
     values = records(3, 400)
-    made = log(0)
-    made.append(*values)
-    run = Run(tmp_path, {ONE: made}, rest="[store]\ncommit_interval_s = 0.01")
+    event_log = log(0)
+    event_log.append(*values)
+    run = Run(tmp_path, {ONE: event_log}, rest="[store]\ncommit_interval_s = 0.01")
     run.clock.tick_s = 0.02
     run(UNTIL_END, [Deliver(4)] * 100)
     panes = run.seen().panes

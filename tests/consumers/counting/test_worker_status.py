@@ -133,10 +133,10 @@ def test_a_source_that_is_opened_after_one_of_another_kind_is_asked_what_it_is()
 
 def test_what_the_ledger_refuses_is_counted_by_its_reason(tmp_path: Path) -> None:
     clock = Clock(tick_s=0.02)
-    watch, made = StatusRecorder(clock.monotonic), config()
+    watch, settings = StatusRecorder(clock.monotonic), config()
     store, moved = Ledger.open(str(tmp_path / "a.db"), create=True).store, list[Head]()
     ledger = RecordingLedger(store, watch, clock.monotonic, moved.append)
-    generation = ledger.begin(made.fingerprints(), made.descriptions).generation
+    generation = ledger.begin(settings.fingerprints(), settings.descriptions).generation
     head = ledger.resolve(generation, LOG, 0)
     ledger.commit(generation, commit_of(head))
     with pytest.raises(Fenced):
@@ -157,13 +157,13 @@ def commit_of(head: Head) -> Commit:
 
 def test_the_parent_is_told_about_every_second() -> None:
     clock = Clock()
-    told: list[bytes] = []
-    watch = StatusRecorder(clock.monotonic, told.append)
+    reports: list[bytes] = []
+    watch = StatusRecorder(clock.monotonic, reports.append)
     for _ in range(40):
         clock.now_s += 0.25
         watch.polled(Away({}), [])
-    assert len(told) == 10
-    assert decode(told[-1]).polled_s == 10.0
+    assert len(reports) == 10
+    assert decode(reports[-1]).polled_s == 10.0
 
 
 def test_a_snapshot_is_of_its_moment() -> None:

@@ -63,7 +63,7 @@ class Case:
 
 
 def rows(names: str, *values: tuple[Any, ...]) -> list[Row]:
-    return [dict(zip(names.split(), one, strict=True)) for one in values]
+    return [dict(zip(names.split(), cells, strict=True)) for cells in values]
 
 
 def updated(metric: Accumulator, *columns: Sequence[Any], **more: Sequence[Any]) -> Accumulator:
@@ -80,14 +80,16 @@ def of_either(columns: Columns) -> dict[str, Accumulator]:
 
 
 def weighted(columns: Columns) -> dict[str, Accumulator]:
-    some = {"labels": columns["label"], "scores": columns["score"], "weights": columns["w"]}
+    inputs = {"labels": columns["label"], "scores": columns["score"], "weights": columns["w"]}
     gauc = GroupedAUC(score_type="float32", weight_unit="1/10", ids="hashed", max_rows=10**7)
-    halves = {**some, "weights": columns["half"]}
+    halves = {**inputs, "weights": columns["half"]}
     return {
-        "rates": updated(BinaryConfusion(weight_unit="1/10"), **some),
-        "auc": updated(ExactAUC(score_type="float64", weight_unit="1/10", max_rows=10**7), **some),
-        "near": updated(HistogramAUC(weight_unit="1/10"), **some),
-        "gauc": updated(gauc, **some, groups=columns["user"]),
+        "rates": updated(BinaryConfusion(weight_unit="1/10"), **inputs),
+        "auc": updated(
+            ExactAUC(score_type="float64", weight_unit="1/10", max_rows=10**7), **inputs
+        ),
+        "near": updated(HistogramAUC(weight_unit="1/10"), **inputs),
+        "gauc": updated(gauc, **inputs, groups=columns["user"]),
         "other": updated(BinaryConfusion(weight_unit="1/2"), **halves),
         "ctr": updated(Ratio(), columns["label"]),
     }
@@ -95,18 +97,21 @@ def weighted(columns: Columns) -> dict[str, Accumulator]:
 
 def two_models(columns: Columns) -> dict[str, Accumulator]:
     labels, groups = {"labels": columns["y"]}, {"groups": columns["user"]}
-    new = {key: [one[key] for one in columns["new"]] for key in ("p", "k")}
+    new = {key: [row[key] for row in columns["new"]] for key in ("p", "k")}
     scores = {"scores_a": columns["p"], "scores_b": new["p"]}
     kinds = {"predictions_a": columns["k"], "predictions_b": new["k"]}
     spent = {"numerators_a": columns["p"], "numerators_b": new["p"]}
     gauc = GroupedAUC(ids="hashed", max_rows=10**7, score_type="float32")
-    made = {
+    metrics = {
         "auc": (UserGroups(HistogramAUC()), {**labels, **scores}),
         "gauc": (gauc, {**labels, **scores}),
         "kinds": (UserGroups(MulticlassConfusion(3)), {**labels, **kinds}),
         "spent": (UserGroups(Ratio()), {**spent, "denominators": columns["k"]}),
     }
-    return {name: updated(Paired(metric), **of, **groups) for name, (metric, of) in made.items()}
+    return {
+        name: updated(Paired(metric), **inputs, **groups)
+        for name, (metric, inputs) in metrics.items()
+    }
 
 
 AN_ARRAY = "expected an array of 3 numbers"
@@ -141,11 +146,11 @@ CASES = {
             ({"truth": 0.5}, "metric", None, "class number from 0 to 2, got 0.5"),
             ({"truth": None}, "missing_field", "truth", ""),
         ],
-        lambda of: {
-            "kinds": updated(MulticlassConfusion(3, top_k=(2,)), of["truth"], of["probs"]),
+        lambda table: {
+            "kinds": updated(MulticlassConfusion(3, top_k=(2,)), table["truth"], table["probs"]),
             "auc": updated(
                 MulticlassAUC(3, exact=True, score_type="float64", max_rows=3_333_333),
-                of["truth"], of["probs"],
+                table["truth"], table["probs"],
             ),
         },
     ),
@@ -165,9 +170,9 @@ CASES = {
             ({"truth": [0, None, 1]}, "wrong_type", "truth", ""),
             ({"probs": [0.5, 0.5, 1.5]}, "metric", None, "numbers in [0, 1], got 1.5"),
         ],
-        lambda of: {
-            "labels": updated(MultilabelConfusion(3), of["truth"], of["probs"]),
-            "near": updated(MulticlassAUC(3), of["truth"], of["probs"]),
+        lambda table: {
+            "labels": updated(MultilabelConfusion(3), table["truth"], table["probs"]),
+            "near": updated(MulticlassAUC(3), table["truth"], table["probs"]),
         },
     ),
     "a class or an array of labels": Case(
@@ -192,7 +197,7 @@ CASES = {
             ({"kind": "cat"}, "wrong_type", "kind", ""),
             ({"guess": None}, "missing_field", "guess", ""),
         ],
-        lambda of: {"kinds": updated(MulticlassConfusion(3), of["kind"], of["guess"])},
+        lambda table: {"kinds": updated(MulticlassConfusion(3), table["kind"], table["guess"])},
     ),
     "weights of a metric": Case(
         'label = "click"\nscore = "p"',
@@ -208,11 +213,11 @@ CASES = {
             ({"w": -1.0}, "metric", None, "weights of at least 0"),
             ({"click": 2}, "metric", None, "0 or 1"),
         ],
-        lambda of: {
-            "spent": updated(Regression(), of["spent"], of["guess"]),
+        lambda table: {
+            "spent": updated(Regression(), table["spent"], table["guess"]),
             "fit": updated(
                 Calibration(bins=3, clip=0.001, weight_unit="1/10"),
-                of["click"], of["p"], weights=of["w"],
+                table["click"], table["p"], weights=table["w"],
             ),
         },
     ),
@@ -270,9 +275,9 @@ CASES = {
             ({"shown": [1.5]}, "wrong_type", "shown", ""),
             ({"shown": None}, "missing_field", "shown", ""),
         ],
-        lambda of: {
-            "catalog": updated(CatalogMetrics(3, 2), of["shown"]),
-            "ils": updated(IntraListSimilarity(VECTORS), of["shown"]),
+        lambda table: {
+            "catalog": updated(CatalogMetrics(3, 2), table["shown"]),
+            "ils": updated(IntraListSimilarity(VECTORS), table["shown"]),
         },
     ),
     "a ranked list an event": Case(
@@ -281,11 +286,11 @@ CASES = {
         'n = { type = "Ratio", inputs = { numerators = "n" } }',
         rows("clicks scores n", ([0, 1], [0.9, 0.8], 2), ([1], [0.1], 1)),
         [({"clicks": [99, 0]}, "metric", None, "labels")],
-        lambda of: {
+        lambda table: {
             "r": updated(
                 RankingMetrics(["MRR@3"]), [0, 1, 1], [0.9, 0.8, 0.1], offsets=[0, 2, 3]
             ),
-            "n": updated(Ratio(), of["n"]),
+            "n": updated(Ratio(), table["n"]),
         },
     ),
     "interleaved lists and items, and numbers": Case(
@@ -306,18 +311,18 @@ CASES = {
             ({"s": None}, "missing_field", "s", ""),
             ({"spent": "3"}, "wrong_type", "spent", ""),
         ],
-        lambda of: {
+        lambda table: {
             "lists": updated(
-                Interleaving(), *([one[side] for one in of["won"]] for side in ("a", "b"))
+                Interleaving(), *([clicks[side] for clicks in table["won"]] for side in ("a", "b"))
             ),
             **{
                 name: updated(
                     GroupedInterleaving(ids="hashed", max_rows=10**7),
-                    of["click"], of["team"], groups=of[groups],
+                    table["click"], table["team"], groups=table[groups],
                 )
                 for name, groups in (("items", "s"), ("users", "user"))
             },
-            "spent": updated(Moments(), of["spent"]),
+            "spent": updated(Moments(), table["spent"]),
         },
     ),
     "a list of items with subtopics an event": Case(
@@ -340,16 +345,16 @@ CASES = {
             ({"at": 3}, "metric", None, "ranks from 1 to 2"),
             ({"at": 0}, "metric", None, "ranks from 1 to 2"),
         ],
-        lambda of: {
+        lambda table: {
             "r": updated(
                 RankingMetrics(["AlphaNDCG@2", "StRecall"]), [1, 0, 1, 0, 1], [3, 2, 1, 0.5, 0.5],
                 offsets=[0, 3, 5], subtopics=[["a"], ["b"], ["a", 7], [], ["b"]],
             ),
             "w": updated(
                 RankingMetrics(["MRR"], examination=(1, 0.5)), [1, 0, 1, 0, 1],
-                [3, 2, 1, 0.5, 0.5], offsets=[0, 3, 5], positions=of["at"],
+                [3, 2, 1, 0.5, 0.5], offsets=[0, 3, 5], positions=table["at"],
             ),
-            "e": updated(ItemExposure(9, 2, (1, 0.5)), of["shown"]),
+            "e": updated(ItemExposure(9, 2, (1, 0.5)), table["shown"]),
         },
     ),
     "an item with subtopics an event": Case(
@@ -368,13 +373,13 @@ CASES = {
             ({"genres": None}, "missing_field", "genres", ""),
             ({"genres": ["a", "a"]}, "metric", None, "each subtopic once"),
         ],
-        lambda of: {
+        lambda table: {
             name: updated(
                 GroupedScores(
                     measures, score_type="float32", ids="hashed", item_ids="hashed",
                     duplicates="conflict", max_rows=10_000_000,
                 ),
-                of["grade"], of["score"], groups=of["q"], subtopics=of["genres"],
+                table["grade"], table["score"], groups=table["q"], subtopics=table["genres"],
             )
             for name, measures in (("m", ["AlphaNDCG@2", "StRecall@1"]), ("n", ["MRR"]))
         },
@@ -391,14 +396,15 @@ CASES = {
             ({"seen": "true"}, "wrong_type", "seen", ""),
             ({"seen": None}, "missing_field", "seen", ""),
         ],
-        lambda of: {
+        lambda table: {
             "m": updated(
                 GroupedScores(
                     ["MRR", "R@3"], score_type="float32",
                     ids="hashed", item_ids="hashed", duplicates="conflict",
                     max_rows=10_000_000,
                 ),
-                of["grade"], of["score"], groups=of["q"], items=of["doc"], shown=of["seen"],
+                table["grade"], table["score"],
+                groups=table["q"], items=table["doc"], shown=table["seen"],
             )
         },
     ),
@@ -422,20 +428,20 @@ def test_good_events_give_the_states_of_the_library_and_bad_ones_cost_themselves
     run()
     with closing(Ledger.open(run.config.store.url)) as ledger:
         entries = ledger.quarantine()
-        found = read_results(ledger, Query())
+        results = read_results(ledger, Query())
     wrong = [(offset, *bad) for offset, (_, bad) in enumerate(mixed) if bad is not None]
     for entry, (offset, _, reason, field, detail) in zip(entries, wrong, strict=True):
         assert (entry.offset, entry.reason, entry.field) == (offset, reason, field)
         assert detail in entry.detail
     states = case.fed({key: [row[key] for row in case.good] for key in case.good[0]})
-    assert {(row.metric, row.digest) for row in found.rows} == {
+    assert {(row.metric, row.digest) for row in results.rows} == {
         (key, state.digest()) for key, state in states.items()
     }
     for key, state in states.items():
-        shown = {row.view: repr(row.value) for row in found.rows if row.metric == key}
+        shown = {row.view: repr(row.value) for row in results.rows if row.metric == key}
         views = views_of(state.compute()).items()
         assert shown == {view: repr(float(value)) for view, value in views}
-    assert (found.rows_read, found.quarantined) == (len(mixed), len(case.bad))
+    assert (results.rows_read, results.quarantined) == (len(mixed), len(case.bad))
 
 
 def test_what_a_metric_lacks_is_an_error_of_the_config() -> None:

@@ -74,10 +74,10 @@ def counted(
     groups: dict[int, list[pa.RecordBatch]] = {}
     for batch in bare:
         for i in range(batch.num_rows):
-            one = batch.slice(i, 1)
-            groups.setdefault(one.column("keyed")[0].as_py(), []).append(one)
-    found = [shard for some in groups.values() for shard in merge_states(some, job.config)]
-    return read_merged(pa.Table.from_batches(found)) if found else ([], [])  # no tasks at all
+            row_batch = batch.slice(i, 1)
+            groups.setdefault(row_batch.column("keyed")[0].as_py(), []).append(row_batch)
+    shards = [shard for group in groups.values() for shard in merge_states(group, job.config)]
+    return read_merged(pa.Table.from_batches(shards)) if shards else ([], [])  # no tasks at all
 
 
 # The column of assignments, as [event] names it, and three experiments of these events.
@@ -133,8 +133,8 @@ class Fed:
     """A store and the query that feeds it; `lives` are its lives so far."""
 
     def __init__(self, folder: Path, *, identity: str = "one", **parts: str) -> None:
-        made = config(**{"source": SPARK, **parts})
-        self.config = replace(made, store=replace(made.store, url=str(folder / "fed.db")))
+        settings = config(**{"source": SPARK, **parts})
+        self.config = replace(settings, store=replace(settings.store, url=str(folder / "fed.db")))
         self.identity = identity
 
     def opened(
@@ -166,14 +166,14 @@ class Fed:
 
 def digests(of: Config) -> dict[tuple[object, ...], str]:
     """The digest of every metric, window and slice of a store."""
-    found: dict[tuple[object, ...], str] = {}
+    digests_by_key: dict[tuple[object, ...], str] = {}
     with closing(Ledger.open(of.store.url)) as ledger:
         for window in ("total", "all"):
-            for one in read_results(ledger, Query(window=window)).rows:
-                slice_ = tuple(sorted(one.slice.items(), key=repr))
-                span = (one.window.start_ms, one.window.end_ms)
-                found[one.metric, span, slice_] = one.digest
-    return found
+            for result in read_results(ledger, Query(window=window)).rows:
+                slice_ = tuple(sorted(result.slice.items(), key=repr))
+                span = (result.window.start_ms, result.window.end_ms)
+                digests_by_key[result.metric, span, slice_] = result.digest
+    return digests_by_key
 
 
 def panes(of: Config) -> dict[Pane, str]:
@@ -205,7 +205,7 @@ def worked(folder: Path, rows: Iterable[Row], schema: pa.Schema = SCHEMA, **part
     """The config of a store that a worker has fed with these rows."""
     path = folder / "events.parquet"
     pq.write_table(pa.Table.from_batches([table(list(rows), schema)]), path)
-    made = config(**{**parts, "source": f'kind = "file"\npath = "{path}"'})
-    made = replace(made, store=replace(made.store, url=str(folder / "worked.db")))
-    service.run(made, Options(until_end=True), stop=Stop())
-    return made
+    settings = config(**{**parts, "source": f'kind = "file"\npath = "{path}"'})
+    settings = replace(settings, store=replace(settings.store, url=str(folder / "worked.db")))
+    service.run(settings, Options(until_end=True), stop=Stop())
+    return settings

@@ -94,9 +94,9 @@ def test_batches_and_tasks_of_any_size_give_the_states_of_a_worker(
     assert len(panes(worker)) > 20
     if "rest" in parts:  # an experiment is looked at too; the clock stands still
         with closing(Ledger.open(fed.config.store.url)) as ledger:
-            of = declared(ledger.generation())
-            assert of is not None
-            assert view(ledger, lambda now: now.looks(of.fingerprint)) == 1
+            design = declared(ledger.generation())
+            assert design is not None
+            assert view(ledger, lambda now: now.looks(design.fingerprint)) == 1
 
 
 def test_a_batch_writes_the_rows_of_a_worker_for_each_of_several_experiments(
@@ -153,8 +153,12 @@ def test_a_batch_that_is_done_again_counts_once(tmp_path: Path) -> None:
 def test_a_batch_without_rows_moves_the_head_alone(tmp_path: Path) -> None:
     fed = Fed(tmp_path)
     assert fed.feed(0, [])
-    seen = fed.seen()
-    assert (seen.heads[0].next_offset, seen.stored_rows, seen.greatest_event_ms) == (1, 0, None)
+    snapshot = fed.seen()
+    assert (snapshot.heads[0].next_offset, snapshot.stored_rows, snapshot.greatest_event_ms) == (
+        1,
+        0,
+        None,
+    )
 
 
 @pytest.mark.usefixtures("each_store")
@@ -196,11 +200,11 @@ def test_rows_that_are_refused_go_to_quarantine_with_their_place_in_the_batch(
     fed = Fed(tmp_path)
     fed.feed(0, [row(), row(variant="z")], [row(label=7), row(), row(variant=None)])
     with closing(Ledger.open(fed.config.store.url)) as ledger:
-        found = ledger.quarantine()
-    assert [(e.offset, e.index, e.reason) for e in found] == [
+        entries = ledger.quarantine()
+    assert [(e.offset, e.index, e.reason) for e in entries] == [
         (0, 1, "unknown_variant"), (0, 2, "metric"), (0, 4, "missing_field"),
     ]  # fmt: skip
-    assert b'"variant": "z"' in found[0].payload
+    assert b'"variant": "z"' in entries[0].payload
     counters = fed.seen().counters
     assert (counters.rows, counters.quarantined) == (5, 3)
 
@@ -232,9 +236,9 @@ def test_windows_are_dropped_after_their_retention_and_rows_below_add_to_totals(
     fed = Fed(tmp_path)
     fed.feed(0, [row(0)])
     fed.feed(1, [row(30 * 60)])
-    seen = fed.seen()
-    assert seen.generation.floor_ms == 6 * 3_600_000
-    assert {p.pane.start_ms for p in seen.panes} == {None, 30 * 3_600_000}
+    snapshot = fed.seen()
+    assert snapshot.generation.floor_ms == 6 * 3_600_000
+    assert {p.pane.start_ms for p in snapshot.panes} == {None, 30 * 3_600_000}
     fed.feed(2, [row(0), row(30 * 60)])
     assert fed.seen().counters.expired == 1
 
@@ -290,19 +294,22 @@ def test_a_store_that_a_worker_has_fed_is_fed_on(tmp_path: Path) -> None:
 def test_a_table_that_cannot_be_read_stops_the_query_at_once(tmp_path: Path) -> None:
     fed = Fed(tmp_path)
     job = Job(fed.config, ONE, 0, None, None)
-    for schema, said in (
+    for schema, message in (
         (SCHEMA.remove(3), "no such column"),
         (SCHEMA.set(0, pa.field("ts", pa.timestamp("us"))), "times without one"),
         (SCHEMA.set(3, pa.field("score", pa.decimal128(10, 2))), "decimal128"),
     ):
-        with pytest.raises(SourceError, match=said):
+        with pytest.raises(SourceError, match=message):
             require_schema(job, schema)
 
 
 def test_a_commit_is_on_the_disk_before_the_engine_hears_of_it(tmp_path: Path) -> None:
-    with closing(Fed(tmp_path).opened()) as ledger, ledger.ledger.store.engine.begin() as found:
-        assert found.exec_driver_sql("PRAGMA synchronous").scalar() == 2
-        assert found.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+    with (
+        closing(Fed(tmp_path).opened()) as ledger,
+        ledger.ledger.store.engine.begin() as connection,
+    ):
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
 
 
 def test_a_refusal_that_never_ends_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,8 +344,8 @@ def written(folder: Path, **parts: str) -> str:
 
 
 def test_run_says_that_the_query_writes_by_itself(tmp_path: Path, capsys: Capture) -> None:
-    for more in ([], ["--until-end"], ["--check"], ["--dry-run"]):
-        assert main(["run", written(tmp_path), "--no-serve", *more]) == 2
+    for options in ([], ["--until-end"], ["--check"], ["--dry-run"]):
+        assert main(["run", written(tmp_path), "--no-serve", *options]) == 2
         err = capsys.readouterr().err
         assert "[source] kind: expected a source that this program reads, got 'spark'" in err
     assert not (tmp_path / "fed.db").exists()
@@ -359,8 +366,8 @@ def test_verify_says_that_there_is_no_log_to_read_again(
 def test_results_and_status_name_the_query_and_its_batches(fed: Fed, capsys: Capture) -> None:
     url = fed.config.store.url
     assert main(["results", url, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["offsets"] == {"clicks/0": 2}
+    results = json.loads(capsys.readouterr().out)
+    assert results["offsets"] == {"clicks/0": 2}
     assert main(["status", url]) == 0
     assert "clicks/0" in capsys.readouterr().out
 
@@ -368,10 +375,10 @@ def test_results_and_status_name_the_query_and_its_batches(fed: Fed, capsys: Cap
 def test_export_says_which_batches_it_counted_and_they_do_not_count_twice(
     fed: Fed, tmp_path: Path, capsys: Capture
 ) -> None:
-    one = tmp_path / "one"
-    assert main(["export", fed.config.store.url, "-o", str(one), "--metric", "ctr"]) == 0
-    assert list(load(one).provenance) == [("spark/one/clicks/0", "total/{}/ctr", 0, 2)]
-    assert main(["merge", str(one), str(one), "-o", str(tmp_path / "two")]) == 1
+    path = tmp_path / "one"
+    assert main(["export", fed.config.store.url, "-o", str(path), "--metric", "ctr"]) == 0
+    assert list(load(path).provenance) == [("spark/one/clicks/0", "total/{}/ctr", 0, 2)]
+    assert main(["merge", str(path), str(path), "-o", str(tmp_path / "two")]) == 1
     assert "got [0, 2) twice" in capsys.readouterr().err
 
 
@@ -379,13 +386,13 @@ def test_rows_that_were_refused_are_counted_by_a_retry(fed: Fed, tmp_path: Path)
     parts = {"event": 'time = "ts"\nvariant = "variant"\nvariants = ["a", "b", "c"]\n'
                       'user = "user"\nlabel = "label"\nscore = "score"'}  # fmt: skip
     words = ["quarantine", "retry", fed.config.store.url, "--config", written(tmp_path, **parts)]
-    more = Fed(tmp_path, **parts)
-    more.config = replace(more.config, store=fed.config.store)
-    more.feed(2, [])  # the variant is declared
+    retry_store = Fed(tmp_path, **parts)
+    retry_store.config = replace(retry_store.config, store=fed.config.store)
+    retry_store.feed(2, [])  # the variant is declared
     assert main(words) == 0
-    seen = fed.seen()
-    assert (seen.counters.rows, seen.counters.quarantined) == (4, 0)
+    snapshot = fed.seen()
+    assert (snapshot.counters.rows, snapshot.counters.quarantined) == (4, 0)
     (tmp_path / "whole").mkdir()
     whole = Fed(tmp_path / "whole", **parts)
     whole.feed(0, [row(0, "a", 1, 0.75), row(1, "b", 0, 0.5), row(2, "c", 1), row(70, "a", 0)])
-    assert more.digests() == whole.digests()
+    assert retry_store.digests() == whole.digests()

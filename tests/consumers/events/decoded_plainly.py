@@ -72,13 +72,13 @@ def plainly(value: bytes, fields: Mapping[str, str], variants: list[str]) -> lis
         return Fault("not_json", None, SAID)
     if not isinstance(event, dict):
         return Fault("not_an_object", None, f"expected an object, got {shown(event)}")
-    found = [_found(event, path, kind) for path, kind in fields.items()]
-    if HALF.search(PAIR.sub("", text)) or any(one.unread for one in found):
-        faults = [one.fault for one in found if one.fault]
+    parsed_fields = [_found(event, path, kind) for path, kind in fields.items()]
+    if HALF.search(PAIR.sub("", text)) or any(field.unread for field in parsed_fields):
+        faults = [field.fault for field in parsed_fields if field.fault]
         return faults[0] if faults else Fault("not_json", None, SAID)
     values: list[object] = []
-    for one, (path, kind) in zip(found, fields.items(), strict=True):
-        read = _converted(one.value, path, kind, variants)
+    for parsed_field, (path, kind) in zip(parsed_fields, fields.items(), strict=True):
+        read = _converted(parsed_field.value, path, kind, variants)
         if isinstance(read, Fault):
             return read
         values.append(read)
@@ -157,10 +157,10 @@ def _converted(value: Any, path: str, kind: str, variants: list[str]) -> object:
 
 def milliseconds(text: str) -> int | None:
     """The milliseconds of an ISO time with a zone since 1970, None if it is none."""
-    found = TIME.fullmatch(text)
-    if found is None:
+    match = TIME.fullmatch(text)
+    if match is None:
         return None
-    date, clock, fraction, sign, hours, minutes = found.groups()
+    date, clock, fraction, sign, hours, minutes = match.groups()
     try:
         whole = datetime.fromisoformat(f"{date}T{clock}+00:00")
     except ValueError:
@@ -195,10 +195,10 @@ def _endless(value: object) -> bool:
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> Repeated:
-    found = Repeated(pairs)
+    mapping = Repeated(pairs)
     last = {key: i for i, (key, _) in enumerate(pairs)}
-    found.hidden = [pair for i, pair in enumerate(pairs) if last[pair[0]] != i]
-    return found
+    mapping.hidden = [pair for i, pair in enumerate(pairs) if last[pair[0]] != i]
+    return mapping
 
 
 def _bounded(digits: str) -> int:

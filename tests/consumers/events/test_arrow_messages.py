@@ -43,10 +43,10 @@ def test_rows_count_as_the_same_events_in_json_do(
     events: list[bytes], cuts: list[int], chunks: list[int]
 ) -> None:
     whole = counted(JSON, in_chunks(events, []))
-    found = counted(ARROW, in_chunks(records("arrow", events, cuts), chunks))
-    assert digests(found) == digests(whole)
-    assert found.counters == whole.counters
-    assert [r for _, _, r in positions(found)] == [r for _, _, r in positions(whole)]
+    delta = counted(ARROW, in_chunks(records("arrow", events, cuts), chunks))
+    assert digests(delta) == digests(whole)
+    assert delta.counters == whole.counters
+    assert [r for _, _, r in positions(delta)] == [r for _, _, r in positions(whole)]
 
 
 def test_a_body_may_be_compressed_and_a_message_may_be_a_stream_of_batches_or_a_file() -> None:
@@ -64,13 +64,13 @@ def test_a_body_may_be_compressed_and_a_message_may_be_a_stream_of_batches_or_a_
 def test_the_types_of_columns_may_differ_from_message_to_message() -> None:
     rows = pa.Table.from_pylist(ROWS)
     times = pa.array([datetime.fromisoformat(row["ts"]) for row in ROWS], pa.timestamp("us", "UTC"))
-    other = rows.set_column(0, "ts", times)
+    variation = rows.set_column(0, "ts", times)
     for name, kind in [("label", pa.int8()), ("score", pa.float32()), ("phase", pa.large_string())]:
-        at = other.schema.get_field_index(name)
-        other = other.set_column(at, name, other[name].cast(kind))
-    both = [stream(*table.to_batches()) for table in (rows, other, rows)]
-    found = counted(ARROW, in_chunks(both, []))
-    assert digests(found) == digests(counted(JSON, in_chunks(GOOD * 3, [])))
+        position = variation.schema.get_field_index(name)
+        variation = variation.set_column(position, name, variation[name].cast(kind))
+    messages = [stream(*table.to_batches()) for table in (rows, variation, rows)]
+    delta = counted(ARROW, in_chunks(messages, []))
+    assert digests(delta) == digests(counted(JSON, in_chunks(GOOD * 3, [])))
 
 
 def test_a_bad_row_costs_itself_and_a_bad_message_is_one_entry() -> None:
@@ -97,7 +97,7 @@ N = len(ROWS)
 
 
 def test_a_column_that_cannot_be_read_costs_its_message() -> None:
-    for batch, reason, said in (
+    for batch, reason, detail in (
         (without("score"), "missing_field", "no such column"),
         (changed("variant", pa.array(["a"] * N).dictionary_encode()), "not_arrow", "dictionary"),
         (changed("score", pa.array([[{"x": 1}]] * N)), "wrong_type", "list<"),
@@ -108,7 +108,7 @@ def test_a_column_that_cannot_be_read_costs_its_message() -> None:
     ):
         delta = counted(ARROW, in_chunks([arrow(ROWS), stream(batch), arrow(ROWS)], []))
         assert positions(delta) == [(1, 0, reason)]
-        assert said in delta.quarantine[0].detail
+        assert detail in delta.quarantine[0].detail
         assert delta.counters.rows == 2 * N + 1
 
 
@@ -128,15 +128,15 @@ def test_times_outside_of_the_calendar_are_bad_in_every_unit() -> None:
 
 
 def test_lists_and_structs_are_columns_too() -> None:
-    made = of_format(
+    config = of_format(
         "arrow",
         event='time = "ts"\ntime_unit = "ms"\nlabel = "shown.clicks"\nscore = "shown.scores"',
         slices="by = [[]]",
         metrics='r = { type = "RankingMetrics", measures = ["MRR@3"] }',
     )
     shown = [{"clicks": [0, 1], "scores": [0.5, 0.2]}, {"clicks": [1], "scores": [0.5, 0.1]}]
-    rows = [{"ts": 1000, "shown": one} for one in shown]
-    delta = counted(made, in_chunks([arrow(rows)], []))
+    rows = [{"ts": 1000, "shown": ranking} for ranking in shown]
+    delta = counted(config, in_chunks([arrow(rows)], []))
     assert positions(delta) == [(0, 1, "wrong_type")]
     assert delta.counters.rows == 2
 
@@ -193,9 +193,9 @@ TURNS = tries(40, 2000)
 def test_hostile_bytes_end_in_quarantine_and_never_the_process(seed: int, tmp_path: Path) -> None:
     root = Path(__file__).parents[3]
     limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", limit + FUZZ, str(seed), str(TURNS)],
         cwd=root, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert int(done.stdout) > 0.7 * TURNS
+    assert process.returncode == 0, process.stderr[-2000:]
+    assert int(process.stdout) > 0.7 * TURNS

@@ -132,27 +132,27 @@ def plain(column: Column) -> list[object]:
     return list(column.tolist())
 
 
-def assert_read(found: Decoded, kind: Kind) -> None:
-    column = found.columns[kind.column]
+def assert_read(piece: Decoded, kind: Kind) -> None:
+    column = piece.columns[kind.column]
     values = column.values if isinstance(column, ListColumn) else column
-    of = {"flag": np.bool_, "int": np.int64, "ids": np.object_, "id": np.object_}.get(
+    dtype = {"flag": np.bool_, "int": np.int64, "ids": np.object_, "id": np.object_}.get(
         kind.column.split(":")[1].split("_")[0]
     )
-    assert values.dtype == (of or np.float64)  # type: ignore[union-attr]
+    assert values.dtype == (dtype or np.float64)  # type: ignore[union-attr]
     assert plain(column) == kind.good
-    assert [(max(e.offset, e.index), e.reason) for e in found.refused] == kind.bad
-    assert {e.field for e in found.refused} <= {kind.field, None}
+    assert [(max(e.offset, e.index), e.reason) for e in piece.refused] == kind.bad
+    assert {e.field for e in piece.refused} <= {kind.field, None}
 
 
 def lines(kind: Kind) -> list[bytes]:
-    others = "".join(f'"{name}":{text},' for name, text in kind.others.items())
-    return [f'{{"ts":"{TS}",{others}"{kind.field}":{t}}}'.encode() for t, _ in kind.texts]
+    prefix = "".join(f'"{name}":{text},' for name, text in kind.others.items())
+    return [f'{{"ts":"{TS}",{prefix}"{kind.field}":{t}}}'.encode() for t, _ in kind.texts]
 
 
 def csv_rows(kind: Kind, texts: Sequence[str]) -> tuple[list[bytes], tuple[str, ...]]:
-    others = "".join(f',"{text}"' for text in kind.others.values())
+    prefix = "".join(f',"{text}"' for text in kind.others.values())
     cells = [text.replace('"', '""') for text in texts]
-    return [f'{TS}{others},"{cell}"'.encode() for cell in cells], ("ts", *kind.others, kind.field)
+    return [f'{TS}{prefix},"{cell}"'.encode() for cell in cells], ("ts", *kind.others, kind.field)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -163,9 +163,9 @@ def test_json_messages_and_csv_give_the_same_values_and_refuse_the_same(name: st
     rows, fields = csv_rows(kind, [text for text, _ in kind.texts])
     assert_read(decoder.decode(chunk(rows, fields=fields)), kind)
     for format in ("ndjson", "array"):
-        made = Decoder(of_format(format, **kind.parts))
-        (found,) = made.pieces(chunk([message(format, lines(kind))]))
-        assert_read(found, kind)
+        message_decoder = Decoder(of_format(format, **kind.parts))
+        (piece,) = message_decoder.pieces(chunk([message(format, lines(kind))]))
+        assert_read(piece, kind)
 
 
 @pytest.mark.parametrize("name", ["real", "real_list", "int_list", "flag_list", "real_row"])
@@ -175,12 +175,12 @@ def test_columns_of_arrow_and_parquet_give_the_same_values(name: str, tmp_path: 
     texts = NUMBERS if name == "real" else kind.texts
     kind = kind._replace(texts=[(s, v) for s, v in texts if v not in (NO, LACKS) and len(s) < 22])
     rows = [json.loads(line) for line in lines(kind)]
-    (found,) = Decoder(of_format("arrow", **kind.parts)).pieces(chunk([arrow(rows)]))
-    assert_read(found, kind)
+    (piece,) = Decoder(of_format("arrow", **kind.parts)).pieces(chunk([arrow(rows)]))
+    assert_read(piece, kind)
     # A column with a null is read one value at a time.
     holes = [*rows, {**rows[0], kind.field: None}]
-    (found,) = Decoder(of_format("arrow", **kind.parts)).pieces(chunk([arrow(holes)]))
-    assert_read(found, kind._replace(texts=[*kind.texts, ("null", LACKS)]))
+    (piece,) = Decoder(of_format("arrow", **kind.parts)).pieces(chunk([arrow(holes)]))
+    assert_read(piece, kind._replace(texts=[*kind.texts, ("null", LACKS)]))
     assert_read(from_parquet(tmp_path, kind, pa.Table.from_pylist(rows)), kind)
 
 
@@ -191,8 +191,8 @@ def test_lists_of_ids_are_read_from_arrow_and_parquet(tmp_path: Path) -> None:
     ):  # fmt: skip
         kind = KINDS[name]._replace(texts=[(json.dumps(good), good)])
         rows = [json.loads(line) for line in lines(kind)]
-        (found,) = Decoder(of_format("arrow", **kind.parts)).pieces(chunk([arrow(rows)]))
-        assert_read(found, kind)
+        (piece,) = Decoder(of_format("arrow", **kind.parts)).pieces(chunk([arrow(rows)]))
+        assert_read(piece, kind)
         assert_read(from_parquet(tmp_path, kind, pa.Table.from_pylist(rows)), kind)
 
 
@@ -200,9 +200,9 @@ def from_parquet(folder: Path, kind: Kind, table: pa.Table) -> Decoded:
     pq.write_table(table, folder / "a.parquet")
     opened = source(folder / "a.parquet")
     opened.assign(From(0))
-    (found,) = (Decoder(config(**kind.parts)).decode(some) for some in drained(opened))
+    (piece,) = (Decoder(config(**kind.parts)).decode(rows) for rows in drained(opened))
     close_all()
-    return found
+    return piece
 
 
 def test_every_list_of_parquet_is_an_array(tmp_path: Path) -> None:
@@ -218,17 +218,17 @@ def test_every_list_of_parquet_is_an_array(tmp_path: Path) -> None:
         kind = KINDS[name]._replace(texts=[("", x[0]), ("", LACKS), ("", NO), ("", x[3])])
         for form in forms:
             table = pa.table({"ts": [TS] * 4, "y": [0] * 4, "x": pa.array(x, form)})
-            found = from_parquet(tmp_path, kind, table)
-            assert_read(found, kind)
-            assert plain(found.columns[kind.column]) == good
+            piece = from_parquet(tmp_path, kind, table)
+            assert_read(piece, kind)
+            assert plain(piece.columns[kind.column]) == good
 
 
 def test_a_flag_is_true_or_false_and_csv_and_parquet_have_words_for_it(tmp_path: Path) -> None:
     metric = 'type = "GroupedScores", measures = ["MRR"], inputs = { judged = "x" }'
     texts: list[tuple[str, object]] = [("true", True), ("false", False), ("null", LACKS)]
     texts += [(text, NO) for text in ("1", "0.0", '"true"', "[true]")]
-    others = {"query": '"q"', "grade": "0", "score": "0.5"}
-    kind = Kind("x:flag", metric, others, texts)
+    other_fields = {"query": '"q"', "grade": "0", "score": "0.5"}
+    kind = Kind("x:flag", metric, other_fields, texts)
     decoder = Decoder(config(**kind.parts))
     assert_read(decoder.decode(chunk(lines(kind))), kind)
     words = ["true", "false", "True", "False", " true ", "1", "yes", ""]
@@ -250,43 +250,43 @@ def test_a_cell_that_is_no_json_array_is_refused() -> None:
         kind = KINDS[name]
         cells = ["", "0.5;0.5;0.5", "[1,2", "[1,2,3]]", "(1,2,3)", "[NaN,1,2]"]
         rows, fields = csv_rows(kind, ["[1,2,3]", *cells, " [3,2,1] "])
-        found = Decoder(config(**kind.parts)).decode(chunk(rows, fields=fields))
-        assert [entry.offset for entry in found.refused] == list(range(1, len(cells) + 1))
-        assert plain(found.columns[kind.column]) == [[1, 2, 3], [3, 2, 1]]
+        piece = Decoder(config(**kind.parts)).decode(chunk(rows, fields=fields))
+        assert [entry.offset for entry in piece.refused] == list(range(1, len(cells) + 1))
+        assert plain(piece.columns[kind.column]) == [[1, 2, 3], [3, 2, 1]]
 
 
 def test_one_field_may_be_of_two_kinds_for_two_metrics() -> None:
     pairs = ("label_or_row", "real_or_row"), ("int_list", "label_list")
     labels = 'type = "RankingMetrics", measures = ["MRR"], inputs = { labels = "x" }'
     metrics = {name: kind.metric for name, kind in KINDS.items()} | {"label_list": labels}
-    for one, other in pairs:
-        kind = KINDS[one]
-        both = f"m = {{ {metrics[one]} }}\nn = {{ {metrics[other]} }}"
-        made = Decoder(config(event='time = "ts"', slices="by = [[]]", metrics=both))
-        others = {**kind.others, "y": "0"}
-        found = made.decode(chunk(lines(kind._replace(others=others))))
+    for kind_name, second_name in pairs:
+        kind = KINDS[kind_name]
+        metric_lines = f"m = {{ {metrics[kind_name]} }}\nn = {{ {metrics[second_name]} }}"
+        decoder = Decoder(config(event='time = "ts"', slices="by = [[]]", metrics=metric_lines))
+        other_fields = {**kind.others, "y": "0"}
+        piece = decoder.decode(chunk(lines(kind._replace(others=other_fields))))
         # An event is good where both take it: neither true and false as items nor as scores.
         good = [value for text, value in kind.texts if not isinstance(value, str)]
         good = [value for value in good if value != [1, 0, 0]]
-        assert plain(found.columns[kind.column]) == good
-        assert plain(found.columns[f"x:{other}"]) == good
+        assert plain(piece.columns[kind.column]) == good
+        assert plain(piece.columns[f"x:{second_name}"]) == good
 
 
 def test_numbers_as_texts_may_be_as_large_as_they_like() -> None:
     kind = KINDS["real"]._replace(texts=[(str(10**400), ""), (str(10**4000), ""), ("1", 1.0)])
     decoder = Decoder(config(**kind.parts))
     rows, fields = csv_rows(kind, [text for text, _ in kind.texts])
-    for found, reason in (
+    for piece, reason in (
         (decoder.decode(chunk(lines(kind))), FAR),
         (decoder.decode(chunk(rows, fields=fields)), NO),  # such a cell is no number
     ):
-        assert [entry.reason for entry in found.refused] == [reason] * 2
-        assert plain(found.columns[kind.column]) == [1.0]
+        assert [entry.reason for entry in piece.refused] == [reason] * 2
+        assert plain(piece.columns[kind.column]) == [1.0]
 
 
 def test_what_no_double_holds_is_named_and_ids_are_whole_numbers_of_64_bits() -> None:
-    found = Decoder(config(**KINDS["real"].parts)).decode(chunk(lines(KINDS["real"])))
-    assert found.refused[0].detail == (
+    piece = Decoder(config(**KINDS["real"].parts)).decode(chunk(lines(KINDS["real"])))
+    assert piece.refused[0].detail == (
         "no double holds 9007199254740993; send a smaller number, or 9007199254740992.0"
     )
     ids = 'type = "GroupedAUC", ids = "integer", inputs = { groups = "x" }'

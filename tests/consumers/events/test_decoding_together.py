@@ -87,8 +87,8 @@ def hostile(i: int, draw: random.Random) -> bytes:
     changes = {
         draw.choice(names): draw.choice([*VALUES, None]) for _ in range(draw.choice([1, 1, 2]))
     }
-    again = f',"{draw.choice(names)}":{draw.choice(VALUES)}' if draw.random() < 0.1 else ""
-    value = event_of(i, changes, again)
+    duplicate = f',"{draw.choice(names)}":{draw.choice(VALUES)}' if draw.random() < 0.1 else ""
+    value = event_of(i, changes, duplicate)
     if draw.random() < 0.2:
         value = draw.choice(
             [*BROKEN, value[:-9], value + value, value + b"\n" + value, value + b",",
@@ -113,36 +113,36 @@ def rows(column: Column) -> list[object]:
     return list(column.tolist())
 
 
-def columns(found: Decoded) -> dict[str, list[object]]:
-    every: dict[str, Column] = {**found.keys, **found.columns}
+def columns(piece: Decoded) -> dict[str, list[object]]:
+    every: dict[str, Column] = {**piece.keys, **piece.columns}
     return {name: rows(column) for name, column in every.items()}
 
 
 @pytest.mark.parametrize("share", [0.01, 0.5, 0, 0.001, 1])
 def test_events_together_are_what_each_is_alone_in_plain_python(share: float) -> None:
     values = stream(2500 if share < 0.5 else 1100, share, seed=round(share * 1000))
-    found = Decoder(CONFIG).decode(chunk(values))
+    piece = Decoder(CONFIG).decode(chunk(values))
     expected = [plainly(value, FIELDS, ["a", "b"]) for value in values]
-    good = [i for i, one in enumerate(expected) if not isinstance(one, Fault)]
-    assert found.at.tolist() == good
-    bad = {i: one for i, one in enumerate(expected) if isinstance(one, Fault)}
-    assert [entry.offset for entry in found.refused] == list(bad)
-    for entry, one in zip(found.refused, bad.values(), strict=True):
-        said = SAID if one.detail is SAID else entry.detail
-        assert (entry.reason, entry.field, said) == one, values[entry.offset][:200]
+    good = [i for i, outcome in enumerate(expected) if not isinstance(outcome, Fault)]
+    assert piece.at.tolist() == good
+    bad = {i: outcome for i, outcome in enumerate(expected) if isinstance(outcome, Fault)}
+    assert [entry.offset for entry in piece.refused] == list(bad)
+    for entry, fault in zip(piece.refused, bad.values(), strict=True):
+        detail = SAID if fault.detail is SAID else entry.detail
+        assert (entry.reason, entry.field, detail) == fault, values[entry.offset][:200]
     table = dict(zip(FIELDS, zip(*(expected[i] for i in good), strict=True), strict=True))  # type: ignore[arg-type]
     users = table.pop("user")
-    assert found.times_ms.tolist() == list(table.pop("ts"))
-    assert rows(found.columns["user:hashed_id"]) == hash_ids(users).tolist()
+    assert piece.times_ms.tolist() == list(table.pop("ts"))
+    assert rows(piece.columns["user:hashed_id"]) == hash_ids(users).tolist()
     names = {
         "variant": "variant", "label": "label:label", "score": "score:real",
         "shown.n": "shown.n:real", "phase": "slice phase", "n": "slice n",
         "geo.country": "slice geo.country", "geo.city.name": "slice geo.city.name",
     }  # fmt: skip
     del table["id"]
-    assert columns(found) == {
+    assert columns(piece) == {
         **{names[path]: list(column) for path, column in table.items()},
-        "user:hashed_id": rows(found.columns["user:hashed_id"]),
+        "user:hashed_id": rows(piece.columns["user:hashed_id"]),
     }
 
 
@@ -165,24 +165,26 @@ def test_a_chunk_of_events_is_the_sum_of_its_events(parts: Mapping[str, str]) ->
     decoder = Decoder(config(**parts))
     values = stream(600, 0.3, seed=len(str(parts)))
     whole = decoder.decode(chunk(values))
-    alone = [decoder.decode(chunk([value], i)) for i, value in enumerate(values)]
-    assert list(whole.refused) == [entry for one in alone for entry in one.refused]
+    pieces = [decoder.decode(chunk([value], i)) for i, value in enumerate(values)]
+    assert list(whole.refused) == [entry for piece in pieces for entry in piece.refused]
     offsets = np.asarray(whole.chunk.offsets)[whole.at]
-    assert offsets.tolist() == [i for i, one in enumerate(alone) if len(one)]
-    assert whole.skipped == sum(one.skipped for one in alone)
-    full = [one for one in alone if len(one)]
-    assert whole.times_ms.tolist() == [one.times_ms[0] for one in full]
+    assert offsets.tolist() == [i for i, piece in enumerate(pieces) if len(piece)]
+    assert whole.skipped == sum(piece.skipped for piece in pieces)
+    full = [piece for piece in pieces if len(piece)]
+    assert whole.times_ms.tolist() == [piece.times_ms[0] for piece in full]
     if whole.kinds is not None:
-        assert whole.kinds.tolist() == [one.kinds[0] for one in full]  # type: ignore[index]
+        assert whole.kinds.tolist() == [piece.kinds[0] for piece in full]  # type: ignore[index]
     if whole.event_ids is not None:
-        read = [one.event_ids for one in alone if one.event_ids is not None]
-        assert whole.event_ids.ids.tolist() == [i for one in read for i in one.ids.tolist()]
+        read = [piece.event_ids for piece in pieces if piece.event_ids is not None]
+        assert whole.event_ids.ids.tolist() == [
+            i for event_ids in read for i in event_ids.ids.tolist()
+        ]
     for name, column in columns(whole).items():
-        single = [columns(one)[name][0] for one in full if name in columns(one)]
+        single = [columns(piece)[name][0] for piece in full if name in columns(piece)]
         if len(single) == len(column):
             assert column == single
         else:  # only events of some kinds have it
-            there = [name in columns(one) for one in full]
+            presence = [name in columns(piece) for piece in full]
             assert [
-                value for value, is_there in zip(column, there, strict=True) if is_there
+                value for value, is_there in zip(column, presence, strict=True) if is_there
             ] == single

@@ -49,9 +49,9 @@ def event(**fields: object) -> Event:
 
 
 def of(events: Sequence[Event], where: str, format: str = "json") -> Delta:
-    made = of_format(format, **parts(where))
-    values = [json.dumps(one).encode() for one in events]
-    return counted(made, in_chunks(records(format, values, range(0, len(values), 3)), []))
+    filter_config = of_format(format, **parts(where))
+    values = [json.dumps(row).encode() for row in events]
+    return counted(filter_config, in_chunks(records(format, values, range(0, len(values), 3)), []))
 
 
 CONDITIONS: dict[str, Callable[[Event], bool]] = {
@@ -84,27 +84,27 @@ def test_what_is_counted_is_what_the_events_that_are_meant_count_alone(
     events: list[Event], where: str, format: str
 ) -> None:
     if format == "arrow":  # where a struct of nulls and no struct are alike
-        assume({"e00": None} not in [one["exps"] for one in events])
-    meant = [one for one in events if CONDITIONS[where](one)]
-    found, alone = of(events, where, format), of(meant, "", format)
-    assert digests(found) == digests(alone)
-    assert found.counters == replace(
-        alone.counters, rows=len(events), skipped=len(events) - len(meant)
+        assume({"e00": None} not in [row["exps"] for row in events])
+    meant = [row for row in events if CONDITIONS[where](row)]
+    delta, expected = of(events, where, format), of(meant, "", format)
+    assert digests(delta) == digests(expected)
+    assert delta.counters == replace(
+        expected.counters, rows=len(events), skipped=len(events) - len(meant)
     )
-    values = [json.dumps(one).encode() for one in events]
-    kept = [(entry.reason, entry.field) for entry in found.quarantine]
-    assert kept == [(entry.reason, entry.field) for entry in alone.quarantine]
+    values = [json.dumps(row).encode() for row in events]
+    refusals = [(entry.reason, entry.field) for entry in delta.quarantine]
+    assert refusals == [(entry.reason, entry.field) for entry in expected.quarantine]
     if format == "json":
-        assert [entry.payload for entry in found.quarantine] == [
-            values[entry.offset] for entry in found.quarantine
+        assert [entry.payload for entry in delta.quarantine] == [
+            values[entry.offset] for entry in delta.quarantine
         ]
 
 
 def test_a_variant_that_is_missing_where_the_event_is_not_meant_is_no_refusal() -> None:
     events = [event(), {"ts": 7}, event(exps={"e01": "a"}), event(exps="none"), event(exps=[1])]
     assert of(events, "").counters.quarantined == 4
-    found = of(events, '"exps.e00" = "present"')
-    assert (found.counters, found.quarantine) == (Counters(rows=5, skipped=4), [])
+    delta = of(events, '"exps.e00" = "present"')
+    assert (delta.counters, delta.quarantine) == (Counters(rows=5, skipped=4), [])
 
 
 def test_an_event_that_cannot_be_parsed_is_refused_all_the_same() -> None:
@@ -118,17 +118,17 @@ def test_an_event_that_cannot_be_parsed_is_refused_all_the_same() -> None:
         (b"{}{}", "two_documents"),
     ):
         values = [bad, json.dumps({"ts": 1}).encode(), json.dumps(event()).encode()]
-        found = counted(of_format("json", **parts('"exps.e00" = "present"')), in_chunks(values, []))
-        assert positions(found) == [(0, 0, reason)]
-        assert found.counters == Counters(rows=3, skipped=1, quarantined=1)
+        delta = counted(of_format("json", **parts('"exps.e00" = "present"')), in_chunks(values, []))
+        assert positions(delta) == [(0, 0, reason)]
+        assert delta.counters == Counters(rows=3, skipped=1, quarantined=1)
 
 
 def test_a_field_may_hold_what_no_column_takes() -> None:
-    for held in ("1e999", "9" * 400, '[1e999, {"e00": 1}]', '"\\ud800"'):
-        value = b'{"ts":7,"label":1,"exps":{"e00":"a"},"odd":%s}' % held.encode()
+    for text in ("1e999", "9" * 400, '[1e999, {"e00": 1}]', '"\\ud800"'):
+        value = b'{"ts":7,"label":1,"exps":{"e00":"a"},"odd":%s}' % text.encode()
         for where, skipped in (('odd = "present"', 0), ('odd = "absent"', 1), ("odd = [1]", 1)):
-            found = counted(of_format("json", **parts(where)), in_chunks([value], []))
-            assert (found.counters.skipped, found.counters.rows) == (skipped, 1)
+            delta = counted(of_format("json", **parts(where)), in_chunks([value], []))
+            assert (delta.counters.skipped, delta.counters.rows) == (skipped, 1)
 
 
 def test_numbers_truths_and_texts_are_compared_as_slices_show_them() -> None:
@@ -140,10 +140,12 @@ def test_numbers_truths_and_texts_are_compared_as_slices_show_them() -> None:
 
 
 def test_events_of_a_csv_file_are_chosen_by_its_columns() -> None:
-    made = config(source='kind = "file"\npath = "e.csv"', **parts('"exps.e00" = "present", n = 7'))
+    filter_config = config(
+        source='kind = "file"\npath = "e.csv"', **parts('"exps.e00" = "present", n = 7')
+    )
     fields = ("ts", "label", "exps.e00", "n")
     rows = [b"7,1,a,7", b"7,1,,7", b"x,1,a,8", b'7,1,"a","7"', b"7,1", b"7,1,z,7"]
-    decoder, delta = Decoder(made), Delta(made, LOG, 0)
+    decoder, delta = Decoder(filter_config), Delta(filter_config, LOG, 0)
     delta.add(decoder.decode(chunk(rows, fields=fields)))
     assert positions(delta) == [(4, 0, "not_csv"), (5, 0, "unknown_variant")]
     assert delta.counters == Counters(rows=6, skipped=2, quarantined=2)
@@ -151,11 +153,11 @@ def test_events_of_a_csv_file_are_chosen_by_its_columns() -> None:
         decoder.decode(chunk(rows[:1], fields=("ts", "label", "exps.e00", "m")))
 
 
-def table(made: Config, batch: pa.RecordBatch) -> Delta:
+def table(filter_config: Config, batch: pa.RecordBatch) -> Delta:
     n = batch.num_rows
     rows = Chunk(LOG, 0, n, range(n), RowTexts(batch), columns=ArrowColumns(batch))
-    delta = Delta(made, LOG, 0)
-    delta.add(Decoder(made).decode(rows))
+    delta = Delta(filter_config, LOG, 0)
+    delta.add(Decoder(filter_config).decode(rows))
     return delta
 
 
@@ -163,17 +165,17 @@ def test_rows_of_a_table_are_chosen_by_its_columns_and_refused_under_their_own_p
     rows = [event(), event(exps={"e00": None}), event(country="fr"), event(exps={"e00": "z"})]
     rows += [event(country=None), event(label=3)]
     batch = pa.RecordBatch.from_pylist(rows)
-    made = config(
+    filter_config = config(
         source='kind = "file"\npath = "e.parquet"',
         **parts('"exps.e00" = "present", country = ["de"]'),
     )
-    found = table(made, batch)
-    assert positions(found) == [(3, 0, "unknown_variant")]
-    assert json.loads(found.quarantine[0].payload) == rows[3]
-    assert found.counters == Counters(rows=6, skipped=3, quarantined=1)
+    delta = table(filter_config, batch)
+    assert positions(delta) == [(3, 0, "unknown_variant")]
+    assert json.loads(delta.quarantine[0].payload) == rows[3]
+    assert delta.counters == Counters(rows=6, skipped=3, quarantined=1)
     lacking = batch.select(["ts", "label", "exps"])
     with pytest.raises(SourceError, match="has no column 'country'"):
-        table(made, lacking)
+        table(filter_config, lacking)
     absent = config(
         source='kind = "file"\npath = "e.parquet"', **parts('country = "absent", variant = "a"')
     )
@@ -182,69 +184,69 @@ def test_rows_of_a_table_are_chosen_by_its_columns_and_refused_under_their_own_p
 
 def test_a_column_of_structs_is_present_where_one_of_its_fields_is() -> None:
     times = pa.array([1, None, None], pa.timestamp("ms"))  # of a type that nothing reads
-    more = pa.StructArray.from_arrays([times], ["seen"])
-    batch = pa.RecordBatch.from_pylist([event()] * 3).append_column("more", more)
-    made = config(source='kind = "file"\npath = "e.parquet"', **parts('more = "present"'))
-    assert table(made, batch).counters == Counters(rows=3, skipped=2)
+    structs = pa.StructArray.from_arrays([times], ["seen"])
+    batch = pa.RecordBatch.from_pylist([event()] * 3).append_column("more", structs)
+    filter_config = config(source='kind = "file"\npath = "e.parquet"', **parts('more = "present"'))
+    assert table(filter_config, batch).counters == Counters(rows=3, skipped=2)
 
 
 def test_an_arrow_message_without_the_columns_is_skipped_where_none_of_its_rows_is_meant() -> None:
-    other = arrow([{"kind": "seen", "who": 1}] * 4)
+    strangers = arrow([{"kind": "seen", "who": 1}] * 4)
     mixed = arrow([{"kind": "click", "exps": {"e00": "a"}}, {"kind": "seen", "exps": None}])
     good = arrow([{"kind": "click", **event()}, {"kind": "seen", **event(label=None)}])
-    made = of_format("arrow", **parts('kind = "click"'))
-    found = counted(made, in_chunks([other, mixed, good], []))
+    filter_config = of_format("arrow", **parts('kind = "click"'))
+    delta = counted(filter_config, in_chunks([strangers, mixed, good], []))
     # A message that has an event that is meant, and lacks a column, is refused whole as ever.
-    assert positions(found) == [(1, 0, "missing_field")]
-    assert found.counters == Counters(rows=7, skipped=5, quarantined=1)
+    assert positions(delta) == [(1, 0, "missing_field")]
+    assert delta.counters == Counters(rows=7, skipped=5, quarantined=1)
 
 
 def headed(
-    values: Sequence[bytes], headers: Sequence[Any], made: Config, keys: Any = None
+    values: Sequence[bytes], headers: Sequence[Any], filter_config: Config, keys: Any = None
 ) -> Delta:
-    (one,) = in_chunks(values, [])
-    return counted(made, [replace(one, headers=headers, keys=keys)])
+    (whole_chunk,) = in_chunks(values, [])
+    return counted(filter_config, [replace(whole_chunk, headers=headers, keys=keys)])
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_header_says_which_records_are_meant_before_its_lack_refuses_them(format: str) -> None:
     roles = ROLES.replace("exps.e00", "header.arm") + '\nwhere = { variant = "present" }'
-    made = of_format(format, event=roles, **PARTS)
+    filter_config = of_format(format, event=roles, **PARTS)
     value = message(format, [json.dumps(event()).encode()] * (1 if format == "json" else 2))
     n = 1 if format == "json" else 2
     twice = [("arm", b"a"), ("arm", b"b")]
-    found = headed([value] * 4, [[("arm", b"a")], [], [("arm", None)], twice], made)
-    assert positions(found) == [(3, 0, "bad_header")]
-    assert found.counters == Counters(rows=3 * n + 1, skipped=2 * n, quarantined=1)
+    delta = headed([value] * 4, [[("arm", b"a")], [], [("arm", None)], twice], filter_config)
+    assert positions(delta) == [(3, 0, "bad_header")]
+    assert delta.counters == Counters(rows=3 * n + 1, skipped=2 * n, quarantined=1)
 
 
 def test_a_record_is_refused_for_its_headers_only_where_one_of_its_events_is_meant() -> None:
     roles = ROLES.replace("exps.e00", "header.arm") + '\nwhere = { country = "de" }'
-    made = of_format("ndjson", event=roles, **PARTS)
+    filter_config = of_format("ndjson", event=roles, **PARTS)
     de, fr = (json.dumps(event(country=c)).encode() for c in ("de", "fr"))
-    values = [b"\n".join(some) for some in ([fr, fr], [fr, de], [de, fr])]
-    found = headed(values, [[], [], [("arm", b"a")]], made)
-    assert positions(found) == [(1, 0, "missing_field")]
-    assert found.counters == Counters(rows=5, skipped=3, quarantined=1)
+    values = [b"\n".join(lines) for lines in ([fr, fr], [fr, de], [de, fr])]
+    delta = headed(values, [[], [], [("arm", b"a")]], filter_config)
+    assert positions(delta) == [(1, 0, "missing_field")]
+    assert delta.counters == Counters(rows=5, skipped=3, quarantined=1)
 
 
 def test_a_field_of_the_key_says_which_records_are_meant() -> None:
-    made = of_format("json", **parts('"key.site" = [1, "x"], key = "present"'))
+    filter_config = of_format("json", **parts('"key.site" = [1, "x"], key = "present"'))
     keys = [b'{"site":1}', b'{"site":"x"}', b'{"site":2}', b"{}", None, b"nine", b'{"site":{}}']
     value = json.dumps(event()).encode()
-    found = headed([value] * 7, [[]] * 7, made, keys)
-    assert positions(found) == [(5, 0, "bad_key")]
-    assert found.counters == Counters(rows=7, skipped=4, quarantined=1)
+    delta = headed([value] * 7, [[]] * 7, filter_config, keys)
+    assert positions(delta) == [(5, 0, "bad_key")]
+    assert delta.counters == Counters(rows=7, skipped=4, quarantined=1)
 
 
 def test_what_is_skipped_is_neither_a_repeat_nor_a_reason_to_forget_ids() -> None:
     rest = '[dedup]\nevent_id = "id"'
-    made = config(event=parts('country = "de"')["event"], rest=rest, **PARTS)
+    filter_config = config(event=parts('country = "de"')["event"], rest=rest, **PARTS)
     events = [event(id="1", country="fr"), event(id="1"), {"country": "fr", "ts": "bad"}]
-    values = [json.dumps(one).encode() for one in events]
-    found = Decoder(made).decode(chunk(values))
-    assert found.event_ids is not None
-    assert (len(found.event_ids.ids), found.event_ids.positions.tolist()) == (1, [1])
+    values = [json.dumps(row).encode() for row in events]
+    piece = Decoder(filter_config).decode(chunk(values))
+    assert piece.event_ids is not None
+    assert (len(piece.event_ids.ids), piece.event_ids.positions.tolist()) == (1, [1])
 
 
 def test_events_that_are_joined_are_chosen_before_their_kind_is_read() -> None:
@@ -257,12 +259,12 @@ label_window_s = 60
 click = { field = "kind", equals = "click" }
 """
     roles = ROLES.replace('\nlabel = "label"', "") + '\nwhere = { site = "x" }'
-    made = config(event=roles, rest=rest, **PARTS)
+    filter_config = config(event=roles, rest=rest, **PARTS)
     shown = {"kind": "shown", "id": "1", "site": "x", **event()}
     events = [shown, {"kind": "what"}, {"kind": "click", "id": "1", "ts": 9, "site": "x"}]
     events += [{"kind": "what", "site": "x"}, {**shown, "site": "y"}]
-    values = [json.dumps(one).encode() for one in events]
-    found = Decoder(made).decode(chunk(values))
-    assert found.kinds is not None and found.kinds.tolist() == [0, 1]
-    assert [(one.offset, one.reason) for one in found.refused] == [(3, "unknown_kind")]
-    assert (found.skipped, found.rows) == (2, 5)
+    values = [json.dumps(row).encode() for row in events]
+    piece = Decoder(filter_config).decode(chunk(values))
+    assert piece.kinds is not None and piece.kinds.tolist() == [0, 1]
+    assert [(entry.offset, entry.reason) for entry in piece.refused] == [(3, "unknown_kind")]
+    assert (piece.skipped, piece.rows) == (2, 5)

@@ -35,13 +35,13 @@ def texts(column: DictionaryColumn) -> list[object]:
 
 
 def test_an_event_becomes_columns_by_role() -> None:
-    found = decode(event(score=0.5, label=1, phase="eval"), event(variant="b", label="true"))
-    assert found.times_ms.tolist() == [1_704_067_200_000] * 2
-    assert texts(found.keys["variant"]) == ["a", "b"]
-    assert texts(found.keys["slice phase"]) == ["eval", "fit"]
-    assert np.asarray(found.columns["label:label"]).tolist() == [1.0, 1.0]
-    assert np.asarray(found.columns["score:real"]).tolist() == [0.5, 0.25]
-    assert not found.refused
+    piece = decode(event(score=0.5, label=1, phase="eval"), event(variant="b", label="true"))
+    assert piece.times_ms.tolist() == [1_704_067_200_000] * 2
+    assert texts(piece.keys["variant"]) == ["a", "b"]
+    assert texts(piece.keys["slice phase"]) == ["eval", "fit"]
+    assert np.asarray(piece.columns["label:label"]).tolist() == [1.0, 1.0]
+    assert np.asarray(piece.columns["score:real"]).tolist() == [0.5, 0.25]
+    assert not piece.refused
     # Fields that nothing reads may be anything.
     value = event()[:-1] + b',"user":[{}],"more":{"ts":1e999,"x":[null,"\\u00e9"]}}'
     assert len(decode(value)) == 1
@@ -54,8 +54,8 @@ def test_a_short_events_reason_does_not_depend_on_a_long_one_beside_it() -> None
 
 def test_a_dotted_path_leads_into_objects() -> None:
     value = b'{"ts":"2024-01-01T00:00:00Z","variant":"a","label":1,"score":0.5,"shown":{"n":3}}'
-    found = decode(value, metrics=METRICS)
-    assert np.asarray(found.columns["shown.n:real"]).tolist() == [3.0]
+    piece = decode(value, metrics=METRICS)
+    assert np.asarray(piece.columns["shown.n:real"]).tolist() == [3.0]
 
 
 BAD = [  # what is not in `POISON` of small_config.py, or has a field there
@@ -90,11 +90,11 @@ BAD = [  # what is not in `POISON` of small_config.py, or has a field there
 
 def test_a_bad_event_is_refused_alone() -> None:
     for value, reason, field in BAD:
-        found = decode(event(), value, event(variant="b"))
-        assert reasons(found) == [(reason, field)], value[:80]
-        assert found.at.tolist() == [0, 2]
-        assert found.refused[0].offset == 1
-        assert texts(found.keys["variant"]) == ["a", "b"]
+        piece = decode(event(), value, event(variant="b"))
+        assert reasons(piece) == [(reason, field)], value[:80]
+        assert piece.at.tolist() == [0, 2]
+        assert piece.refused[0].offset == 1
+        assert texts(piece.keys["variant"]) == ["a", "b"]
 
 
 def test_nesting_that_is_allowed_is_read_however_deep_the_caller_is() -> None:
@@ -118,8 +118,8 @@ def test_an_event_may_be_exactly_as_large_as_the_limit() -> None:
     small = config(source='kind = "file"\npath = "a.jsonl"\nmax_event_bytes = 100')
     value = event(phase="")
     value = event(phase="x" * (100 - len(value)))
-    found = Decoder(small).decode(chunk([value, value + b" "]))
-    assert found.at.tolist() == [0] and reasons(found) == [("too_large", None)]
+    piece = Decoder(small).decode(chunk([value, value + b" "]))
+    assert piece.at.tolist() == [0] and reasons(piece) == [("too_large", None)]
 
 
 def test_a_record_that_its_source_has_cut_is_too_large() -> None:
@@ -145,43 +145,50 @@ def test_a_slice_may_be_missing_with_the_objects_on_the_way_to_it() -> None:
     def with_device(text: str) -> bytes:
         return event()[:-1] + b',"device":' + text.encode() + b"}"
 
-    found = decode(
+    piece = decode(
         event(), with_device("null"), with_device("{}"), with_device('{"os":null}'),
         with_device('{"os":"x","browser":null}'), with_device('{"browser":{"name":"y"}}'),
         slices=slices,
     )  # fmt: skip
-    assert not found.refused
-    assert texts(found.keys["slice device.os"]) == [None] * 4 + ["x", None]
-    assert texts(found.keys["slice device.browser.name"]) == [None] * 5 + ["y"]
-    for bad, at in (("5", "device.os"), ('{"os":"x","browser":[]}', "device.browser.name")):
-        assert reasons(decode(with_device(bad), slices=slices)) == [("wrong_type", at)]
+    assert not piece.refused
+    assert texts(piece.keys["slice device.os"]) == [None] * 4 + ["x", None]
+    assert texts(piece.keys["slice device.browser.name"]) == [None] * 5 + ["y"]
+    for bad, path in (("5", "device.os"), ('{"os":"x","browser":[]}', "device.browser.name")):
+        assert reasons(decode(with_device(bad), slices=slices)) == [("wrong_type", path)]
     # A needed field in the same object is what is missing.
     metrics = 'ctr = { type = "Ratio", inputs = { numerators = "device.on" } }'
     for value in (event(), with_device("null"), with_device('{"os":"x"}')):
-        found = decode(value, slices=slices, metrics=metrics)
-        assert reasons(found) == [("missing_field", "device.on")]
+        piece = decode(value, slices=slices, metrics=metrics)
+        assert reasons(piece) == [("missing_field", "device.on")]
 
 
 def test_variants_that_are_not_declared_may_be_any() -> None:
-    found = decode(event(variant="z"), event(variant="7").replace(b'"7"', b"7"),
+    piece = decode(event(variant="z"), event(variant="7").replace(b'"7"', b"7"),
                    event=EVENT.replace('variants = ["a", "b"]', ""))  # fmt: skip
-    assert texts(found.keys["variant"]) == ["z", "7"]
+    assert texts(piece.keys["variant"]) == ["z", "7"]
 
 
 def test_a_time_may_be_an_integer_of_a_unit_and_the_other_unit_is_found_out() -> None:
-    def of(number: int | str) -> bytes:
+    def encode(number: int | str) -> bytes:
         return event().replace(b'"2024-01-01T00:00:00Z"', str(number).encode())
 
-    for unit, number, ms, slipped, reason, other in (
+    for unit, number, ms, slipped, reason, right_unit in (
         ("s", 1_704_067_200, 1000, 1_704_067_200_000, "out_of_range", "ms"),
         ("ms", 17, 1, 1_704_067_200, "bad_time", "s"),
     ):
-        values = [of(number), event(), of("9" * 17), of("9" * 30), of(slipped), of(number)]
-        found = decode(*values, event=f'{EVENT}time_unit = "{unit}"')
-        assert found.times_ms.tolist() == [number * ms] * 2
+        values = [
+            encode(number),
+            event(),
+            encode("9" * 17),
+            encode("9" * 30),
+            encode(slipped),
+            encode(number),
+        ]
+        piece = decode(*values, event=f'{EVENT}time_unit = "{unit}"')
+        assert piece.times_ms.tolist() == [number * ms] * 2
         far = ("out_of_range", "ts")
-        assert reasons(found) == [("wrong_type", "ts"), far, far, (reason, "ts")]
-        assert f'event.time_unit = "{other}"' in found.refused[3].detail
+        assert reasons(piece) == [("wrong_type", "ts"), far, far, (reason, "ts")]
+        assert f'event.time_unit = "{right_unit}"' in piece.refused[3].detail
 
 
 def test_ids_are_texts_unless_the_metric_wants_integers() -> None:
@@ -210,16 +217,16 @@ def ranked(clicks: str, scores: str) -> bytes:
 
 
 def test_an_event_may_be_a_whole_list() -> None:
-    found = decode(
+    piece = decode(
         ranked("[1,0]", "[0.5,1]"), ranked("[]", "[]"), ranked("[1,0]", "[1]"),
         ranked("[true]", "[0.25]"), ranked("[1]", '["x"]'), ranked("[null]", "[1]"),
         ranked("1", "[1]"), ranked("[1]", "[1e999]"), **RANKED,
     )  # fmt: skip
-    labels, scores = found.columns["clicks:label_list"], found.columns["scores:real_list"]
+    labels, scores = piece.columns["clicks:label_list"], piece.columns["scores:real_list"]
     assert labels.values.tolist() == [1, 0, 1] and scores.values.tolist() == [0.5, 1, 0.25]  # type: ignore[union-attr]
     assert labels.offsets.tolist() == [0, 2, 2, 3]  # type: ignore[union-attr]
-    assert [reason for reason, _ in reasons(found)] == ["wrong_type"] * 4 + ["out_of_range"]
-    assert [entry.offset for entry in found.refused] == [2, 4, 5, 6, 7]
+    assert [reason for reason, _ in reasons(piece)] == ["wrong_type"] * 4 + ["out_of_range"]
+    assert [entry.offset for entry in piece.refused] == [2, 4, 5, 6, 7]
 
 
 NOISE = st.sampled_from(
@@ -232,10 +239,10 @@ NOISE = st.sampled_from(
 def test_where_a_chunk_is_cut_does_not_matter(
     values: list[bytes | None], data: st.DataObject
 ) -> None:
-    at = data.draw(st.integers(0, len(values)))
+    cut = data.draw(st.integers(0, len(values)))
     decoder = Decoder(SMALL)
     whole = decoder.decode(chunk(values))
-    parts = [decoder.decode(chunk(values[:at])), decoder.decode(chunk(values[at:], at))]
+    parts = [decoder.decode(chunk(values[:cut])), decoder.decode(chunk(values[cut:], cut))]
     assert [e for part in parts for e in part.refused] == list(whole.refused)
     for column in ("label:label", "score:real"):
         halves = [np.asarray(part.columns[column]) for part in parts]
@@ -247,8 +254,8 @@ def test_where_a_chunk_is_cut_does_not_matter(
 
 @given(st.binary(max_size=40) | st.text(max_size=20).map(str.encode))
 def test_no_record_brings_the_decoder_down(value: bytes) -> None:
-    found = decode(event(), value, event())
-    assert len(found) + len(found.refused) == 3
+    piece = decode(event(), value, event())
+    assert len(piece) + len(piece.refused) == 3
 
 
 JSON = st.recursive(
@@ -263,9 +270,9 @@ JSON = st.recursive(
 @given(st.sampled_from(["ts", "variant", "label", "score", "phase"]), JSON)
 def test_any_value_in_any_field_is_taken_or_refused(field: str, value: object) -> None:
     changed = {**json.loads(event()), field: value}
-    found = decode(event(), json.dumps(changed).encode(), event())
-    assert len(found) + len(found.refused) == 3
-    assert all(entry.offset == 1 for entry in found.refused)
+    piece = decode(event(), json.dumps(changed).encode(), event())
+    assert len(piece) + len(piece.refused) == 3
+    assert all(entry.offset == 1 for entry in piece.refused)
 
 
 HEADER = ("ts", "variant", "label", "score", "phase", "extra")
@@ -278,10 +285,10 @@ def decode_csv(*values: bytes, header: Sequence[str] = HEADER) -> Decoded:
 
 def test_a_csv_row_is_an_event() -> None:
     quoted = b'"2024-01-01T00:00:00Z",b,true,1e-3,"a ""quoted"", value\nin two lines",'
-    found = decode_csv(CSV_GOOD, quoted, CSV_GOOD.replace(b"fit", b""))
-    assert np.asarray(found.columns["label:label"]).tolist() == [1, 1, 1]
-    assert np.asarray(found.columns["score:real"]).tolist() == [0.5, 0.001, 0.5]
-    assert texts(found.keys["slice phase"]) == ["fit", 'a "quoted", value\nin two lines', None]
+    piece = decode_csv(CSV_GOOD, quoted, CSV_GOOD.replace(b"fit", b""))
+    assert np.asarray(piece.columns["label:label"]).tolist() == [1, 1, 1]
+    assert np.asarray(piece.columns["score:real"]).tolist() == [0.5, 0.001, 0.5]
+    assert texts(piece.keys["slice phase"]) == ["fit", 'a "quoted", value\nin two lines', None]
 
 
 def test_a_bad_csv_row_is_refused_alone() -> None:
@@ -299,9 +306,9 @@ def test_a_bad_csv_row_is_refused_alone() -> None:
         (CSV_GOOD.replace(b",a,", b",q,"), "unknown_variant", "variant"),
         (CSV_GOOD.replace(b"Z", b""), "bad_time", "ts"),
     ):
-        found = decode_csv(CSV_GOOD, value, CSV_GOOD)
-        assert reasons(found) == [(reason, field)], value
-        assert found.at.tolist() == [0, 2]
+        piece = decode_csv(CSV_GOOD, value, CSV_GOOD)
+        assert reasons(piece) == [(reason, field)], value
+        assert piece.at.tolist() == [0, 2]
 
 
 def test_a_table_that_lacks_a_column_is_an_error_and_no_heap_of_refusals() -> None:
@@ -333,19 +340,19 @@ def test_ids_are_those_of_good_events_and_of_refused_ones_that_have_one() -> Non
         with_id(event(), 7),
         with_id(event(label='"x"'), "d"),  # another type: it is not read any further
     )
-    found = decode(*values, rest=DEDUP)
-    assert found.event_ids is not None
-    assert found.event_ids.positions.tolist() == [0, 2, 5]
-    assert found.event_ids.ids.tolist() == hashes("a", "b", "7")
-    assert found.event_ids.times_ms.tolist() == [MS] * 3
+    piece = decode(*values, rest=DEDUP)
+    assert piece.event_ids is not None
+    assert piece.event_ids.positions.tolist() == [0, 2, 5]
+    assert piece.event_ids.ids.tolist() == hashes("a", "b", "7")
+    assert piece.event_ids.times_ms.tolist() == [MS] * 3
     # No metric sees them, and a config without [dedup] reads none.
-    assert EVENT_ID not in {*found.columns, *found.keys}
+    assert EVENT_ID not in {*piece.columns, *piece.keys}
     assert decode(event()).event_ids is None
 
 
 def test_a_time_too_far_ahead_counts_as_that_of_its_record() -> None:
     times: list[int | None] = [MS, MS - 100_000, MS - 100_001, None]
     values = chunk([with_id(event(), "a")] * 4, timestamps_ms=times)
-    found = Decoder(config(rest=DEDUP)).decode(values).event_ids
-    assert found is not None
-    assert found.times_ms.tolist() == [MS, MS, MS - 100_001, MS]
+    ids = Decoder(config(rest=DEDUP)).decode(values).event_ids
+    assert ids is not None
+    assert ids.times_ms.tolist() == [MS, MS, MS - 100_001, MS]

@@ -97,21 +97,25 @@ def test_the_sample_of_a_preset_has_its_exposures_beside_an_event_of_a_shop(
 ) -> None:
     text = configs(preset)[0].replace('topic = ["shop", "exposures"]', 'topic = ["shop", "flags"]')
     text = re.sub(r'\ntopic = "[\w-]+"\n', '\ntopic = "flags"\n', text)
-    of = config(text)
+    settings = config(text)
     lines = (SAMPLES / f"{preset}.jsonl").read_bytes().splitlines()
     if preset == "posthog":
-        decoded = read(of, lines, "events.jsonl")
+        decoded = read(settings, lines, "events.jsonl")
         bought, n_bought = decoded, len(decoded) - 1
     else:
-        decoded, bought, n_bought = read(of, lines[:-1], "flags"), read(of, lines[-1:], "shop"), 0
+        decoded, bought, n_bought = (
+            read(settings, lines[:-1], "flags"),
+            read(settings, lines[-1:], "shop"),
+            0,
+        )
     assert (decoded.refused, decoded.skipped) == ((), n_skipped)
     second = Exposure("user-456", "new-search", arm, NEXT_MS)
-    assert exposures_of(decoded, of, ["user-123", "user-456"]) == [first, second]
+    assert exposures_of(decoded, settings, ["user-123", "user-456"]) == [first, second]
     assert bought.kinds is not None and bought.refused == ()
     assert (int(bought.kinds[n_bought]), int(bought.times_ms[n_bought])) == (0, BOUGHT_MS)
     has_unit = bought.columns[HAS_UNIT]
     assert isinstance(has_unit, np.ndarray) and has_unit[n_bought]
-    revenue = bought.columns[of.metrics[0].inputs["values"].column]
+    revenue = bought.columns[settings.metrics[0].inputs["values"].column]
     assert isinstance(revenue, np.ndarray) and revenue[n_bought] == 12.5
 
 
@@ -132,17 +136,17 @@ def test_every_config_of_the_page_is_good() -> None:
         for text in configs(preset):
             topics = re.findall(r'\ntopic = "([\w-]+)"\n', text)
             names = ", ".join(f'"{topic}"' for topic in ["shop", *topics])
-            of = config(re.sub(r"topic = \[.*\]", f"topic = [{names}]", text))
-            assert of.exposures is not None and of.exposures.preset == preset
+            settings = config(re.sub(r"topic = \[.*\]", f"topic = [{names}]", text))
+            assert settings.exposures is not None and settings.exposures.preset == preset
 
 
 def test_keys_of_the_config_replace_those_of_a_preset() -> None:
     text = f'{BASE}[exposures]\npreset = "growthbook"\ntopic = "exposures"\nunit = "who"\n'
-    of = config(f'{text}time = "at"\ntime_unit = "s"\n').exposures
-    assert of is not None
-    assert (of.mark.plain, of.unit, of.time, of.time_unit) == (
+    exposures = config(f'{text}time = "at"\ntime_unit = "s"\n').exposures
+    assert exposures is not None
+    assert (exposures.mark.plain, exposures.unit, exposures.time, exposures.time_unit) == (
         {"topic": "exposures"}, "who", "at", "s")  # fmt: skip
-    assert (of.experiment, of.arm) == ("experiment_id", "variation_id")
+    assert (exposures.experiment, exposures.arm) == ("experiment_id", "variation_id")
     flagr = f'{BASE}[exposures]\npreset = "flagr"\ntopic = "exposures"\n'
     conditions = config(flagr).exposures
     assert conditions is not None
@@ -158,7 +162,7 @@ def test_names_with_dots_are_read_from_columns_too() -> None:
     text = f'{BASE}[exposures]\npreset = "openfeature"\n'.replace(
         'topic = ["shop", "exposures"]', 'topic = "shop"\nformat = "arrow"'
     )
-    of = config(text)
+    settings = config(text)
     attributes = {
         "feature_flag.key": "new-search",
         "feature_flag.result.variant": "on",
@@ -170,9 +174,9 @@ def test_names_with_dots_are_read_from_columns_too() -> None:
         "attributes": attributes,
     }
     nowhere = {**row, "attributes": {**attributes, "feature_flag.result.variant": None}}
-    (decoded,) = Decoder(of).pieces(chunk([arrow([row, nowhere])]))
+    (decoded,) = Decoder(settings).pieces(chunk([arrow([row, nowhere])]))
     assert (decoded.refused, decoded.skipped) == ((), 1)
-    assert exposures_of(decoded, of, ["user-456"]) == [
+    assert exposures_of(decoded, settings, ["user-456"]) == [
         Exposure("user-456", "new-search", "on", NEXT_MS)
     ]
 
@@ -180,18 +184,18 @@ def test_names_with_dots_are_read_from_columns_too() -> None:
 def test_evaluations_of_flagr_in_the_same_log_are_other_events() -> None:
     source = '[source]\nkind = "file"\npath = "frames.jsonl"\n'
     text = re.sub(r"\[source\].*?\n\n", source, BASE, flags=re.DOTALL)
-    of = config(f'{text}[exposures]\npreset = "flagr"\n')
+    settings = config(f'{text}[exposures]\npreset = "flagr"\n')
     lines = (SAMPLES / "flagr.jsonl").read_bytes().splitlines()
-    decoded = read(of, lines, "frames.jsonl")
+    decoded = read(settings, lines, "frames.jsonl")
     assert decoded.kinds is not None
     assert decoded.kinds.tolist() == [1, 1, 0]
     assert [(entry.offset, entry.field) for entry in decoded.refused] == [(2, "ts")]
 
 
 def test_frames_of_flagr_that_are_texts_are_refused_with_the_reason() -> None:
-    of = config(f'{BASE}[exposures]\npreset = "flagr"\ntopic = "exposures"\nwhere = {{}}\n')
+    settings = config(f'{BASE}[exposures]\npreset = "flagr"\ntopic = "exposures"\nwhere = {{}}\n')
     decoded = read(
-        of, [b'{"payload": "{\\"flagKey\\": \\"a\\"}", "encrypted": false}'], "exposures"
+        settings, [b'{"payload": "{\\"flagKey\\": \\"a\\"}", "encrypted": false}'], "exposures"
     )
     (refused,) = decoded.refused
     assert refused.field == "payload.timestamp"

@@ -157,11 +157,13 @@ def test_an_event_with_any_other_mark_is_no_exposure() -> None:
     assert decoded.refused == ()
     assert kinds_of(decoded) == [0] * len(marks) + [1, 0]
     for equals, marks in (("true", [True, "true"]), ("7", [7, "7", 7.0])):
-        of = exposed(EXPOSURES.replace('"exposure"', equals))
-        assert kinds_of(decode([{**SEEN, "kind": mark} for mark in marks], of)) == [1] * len(marks)
+        settings = exposed(EXPOSURES.replace('"exposure"', equals))
+        assert kinds_of(decode([{**SEEN, "kind": mark} for mark in marks], settings)) == [1] * len(
+            marks
+        )
     # Beside a join with the same field it must be told which of these an event is.
-    of = exposed(rest=RANKER + JOIN, metrics='ctr = { type = "Ratio" }')
-    (refused,) = decode([{**SEEN, "kind": {}}], of).refused
+    settings = exposed(rest=RANKER + JOIN, metrics='ctr = { type = "Ratio" }')
+    (refused,) = decode([{**SEEN, "kind": {}}], settings).refused
     assert (refused.reason, refused.field) == ("wrong_type", "kind")
 
 
@@ -181,8 +183,8 @@ def test_millions_of_names_cost_what_their_texts_cost() -> None:
 
 
 def test_exposures_of_the_only_experiment_need_not_name_it() -> None:
-    of = exposed(EXPOSURES.replace('experiment = "test"', ""))
-    decoded = decode([CLICK, {**SEEN, "test": ["never", "read"]}], of)
+    settings = exposed(EXPOSURES.replace('experiment = "test"', ""))
+    decoded = decode([CLICK, {**SEEN, "test": ["never", "read"]}], settings)
     assert texts_of(decoded, EXPERIMENT)[1] == "ranker"
     assert texts_of(decoded, ARM)[1] == "b"
 
@@ -196,19 +198,19 @@ def test_a_chunk_may_have_exposures_alone_or_none_or_no_event() -> None:
 
 
 def test_beside_a_join_an_exposure_is_the_last_kind() -> None:
-    of = exposed(rest=RANKER + JOIN, metrics='ctr = { type = "Ratio" }')
+    settings = exposed(rest=RANKER + JOIN, metrics='ctr = { type = "Ratio" }')
     shown = {"kind": "shown", "id": "x", "ts": 9, "user": "u"}
-    decoded = decode([shown, SEEN, {**CLICK, "id": "x"}, OTHER], of)
+    decoded = decode([shown, SEEN, {**CLICK, "id": "x"}, OTHER], settings)
     assert kinds_of(decoded) == [IMPRESSION, 2, 1]
-    assert exposure_kind(of) == 2
+    assert exposure_kind(settings) == 2
     assert decoded.columns[ID].tolist()[:3:2] == hash_ids(["x", "x"]).tolist()  # type: ignore[union-attr]
     assert units_of(decoded)[:2] == hashes("u", "u")
     (refused,) = decoded.refused
     assert refused.detail == "expected an impression, an exposure or one of 1 outcomes, got None"
-    skipping = of.join
+    skipping = settings.join
     assert skipping is not None
-    others = replace(of, join=replace(skipping, others="skip"))
-    assert decode([OTHER, SEEN], others).skipped == 1
+    skip_settings = replace(settings, join=replace(skipping, others="skip"))
+    assert decode([OTHER, SEEN], skip_settings).skipped == 1
 
 
 def test_exposures_have_the_fields_and_the_times_of_their_own_topic() -> None:
@@ -221,14 +223,14 @@ arm = "flag.variation"
 time = "at"
 time_unit = "iso"
 """
-    of = exposed(exposures, source=KAFKA.replace('"t"', '"seen,shop"'))
+    settings = exposed(exposures, source=KAFKA.replace('"t"', '"seen,shop"'))
     flag = {"$key": "ranker", "variation": 1}
-    seen = {"context": {"id": "u"}, "flag": flag, "at": "2024-01-01T01:00:00.5+01:00"}
-    for topic, event, kind in (("seen", seen, 1), ("shop", CLICK, 0)):
+    exposure = {"context": {"id": "u"}, "flag": flag, "at": "2024-01-01T01:00:00.5+01:00"}
+    for topic, event, kind in (("seen", exposure, 1), ("shop", CLICK, 0)):
         records = replace(
             chunk([json.dumps(event).encode()]), partition=Partition("test", topic, "id", 0)
         )
-        decoded = Decoder(of).decode(records)
+        decoded = Decoder(settings).decode(records)
         assert (kinds_of(decoded), decoded.refused) == ([kind], ())
         assert units_of(decoded) == hashes("u")
         if kind:
@@ -241,21 +243,23 @@ def test_marks_of_two_fields_are_told_apart_by_their_topics() -> None:
     exposures = EXPOSURES.replace('"kind"', '"event"') + 'topic = "seen"\n'
     join = JOIN.replace('{ field = "kind"', '{ topic = "shop", field = "kind"')
     source = KAFKA.replace('"t"', '"seen,shop"')
-    of = exposed(exposures, RANKER + join, metrics='ctr = { type = "Ratio" }', source=source)
-    seen = {**SEEN, "event": "exposure", "kind": "shown"}
+    settings = exposed(exposures, RANKER + join, metrics='ctr = { type = "Ratio" }', source=source)
+    exposure = {**SEEN, "event": "exposure", "kind": "shown"}
     shown = {"kind": "shown", "event": "exposure", "id": "x", "ts": 9, "user": "u"}
-    for topic, event, kind in (("seen", seen, 2), ("shop", shown, 0)):
+    for topic, event, kind in (("seen", exposure, 2), ("shop", shown, 0)):
         records = replace(
             chunk([json.dumps(event).encode()]), partition=Partition("test", topic, "id", 0)
         )
-        assert kinds_of(Decoder(of).decode(records)) == [kind]
+        assert kinds_of(Decoder(settings).decode(records)) == [kind]
 
 
 def test_rows_of_csv_and_of_a_column_store_have_nulls_where_their_kind_has_none() -> None:
     fields = ("kind", "ts", "user", "test", "arm", "click")
     lines = [b"exposure,10,u,ranker,1,", b",12,v,,,0", b"exposure,10,u,ranker,,", b"click,11,,,,1"]
-    of = exposed(source='kind = "file"\npath = "events.csv"', rest=f'{RANKER}cluster = "none"')
-    decoded = Decoder(of).decode(chunk(lines, fields=fields))
+    settings = exposed(
+        source='kind = "file"\npath = "events.csv"', rest=f'{RANKER}cluster = "none"'
+    )
+    decoded = Decoder(settings).decode(chunk(lines, fields=fields))
     assert kinds_of(decoded) == [1, 0, 0]
     assert decoded.columns[HAS_UNIT].tolist() == [True, True, False]  # type: ignore[union-attr]
     assert texts_of(decoded, ARM)[0] == "1"
@@ -277,36 +281,38 @@ def test_rows_of_csv_and_of_a_column_store_have_nulls_where_their_kind_has_none(
 
 
 def test_a_refused_row_of_an_arrow_message_is_quarantined_alone() -> None:
-    of = exposed(source=f'{KAFKA}\nformat = "arrow"', rest=f'{RANKER}cluster = "none"')
+    settings = exposed(source=f'{KAFKA}\nformat = "arrow"', rest=f'{RANKER}cluster = "none"')
     rows = [{**SEEN, "click": None}, {**SEEN, "arm": None}, {**CLICK, "test": None, "arm": None}]
-    (decoded,) = Decoder(of).pieces(chunk([arrow(rows)]))
+    (decoded,) = Decoder(settings).pieces(chunk([arrow(rows)]))
     assert [entry.index for entry in decoded.refused] == [1]
     assert kinds_of(decoded) == [1, 0]
     # The columns of exposures may be missing altogether.
-    (decoded,) = Decoder(of).pieces(chunk([arrow([{**CLICK}])]))
+    (decoded,) = Decoder(settings).pieces(chunk([arrow([{**CLICK}])]))
     assert kinds_of(decoded) == [0]
 
 
 def test_exposures_have_event_ids_as_other_events_have() -> None:
-    of = exposed(rest=f'{RANKER}[dedup]\nevent_id = "event"')
-    decoded = decode([{**SEEN, "event": "a"}, {**CLICK, "event": "b"}, SEEN], of)
+    settings = exposed(rest=f'{RANKER}[dedup]\nevent_id = "event"')
+    decoded = decode([{**SEEN, "event": "a"}, {**CLICK, "event": "b"}, SEEN], settings)
     assert decoded.event_ids is not None
     assert [int(value) for value in decoded.event_ids.ids] == hashes("a", "b")
     assert [refused.field for refused in decoded.refused] == ["event"]
 
 
 def test_events_that_the_filter_leaves_out_are_no_exposures() -> None:
-    of = exposed(event=f"{FIELDS}where = {{ bot = false }}")
-    decoded = decode([SEEN, {**SEEN, "bot": False}, {**CLICK, "bot": True}], of)
+    settings = exposed(event=f"{FIELDS}where = {{ bot = false }}")
+    decoded = decode([SEEN, {**SEEN, "bot": False}, {**CLICK, "bot": True}], settings)
     assert (kinds_of(decoded), decoded.skipped) == ([1], 2)
 
 
 def test_exposures_of_a_topic_that_cannot_be_parsed_are_refused_and_shift_no_others() -> None:
     exposures = EXPOSURES.replace('field = "kind"\nequals = "exposure"', 'topic = "events"')
-    of = exposed(f"{exposures}where = {{ bot = false }}", source=KAFKA.replace('"t"', '"events"'))
-    seen = json.dumps({**SEEN, "bot": False}).encode()
+    settings = exposed(
+        f"{exposures}where = {{ bot = false }}", source=KAFKA.replace('"t"', '"events"')
+    )
+    exposure = json.dumps({**SEEN, "bot": False}).encode()
     bot = json.dumps({**SEEN, "bot": True}).encode()
-    decoded = Decoder(of).decode(chunk([b"{", bot, seen, b"\xff", bot, seen, b"[]"]))
+    decoded = Decoder(settings).decode(chunk([b"{", bot, exposure, b"\xff", bot, exposure, b"[]"]))
     assert [refused.offset for refused in decoded.refused] == [0, 3, 6]
     assert (decoded.at.tolist(), decoded.skipped) == ([2, 5], 2)
 
@@ -314,10 +320,10 @@ def test_exposures_of_a_topic_that_cannot_be_parsed_are_refused_and_shift_no_oth
 def test_marks_conditions_and_units_of_other_types_refuse_no_arrow_message() -> None:
     exposures = f'{EXPOSURES}unit = "who"\nwhere = {{ bot = false }}\n'
     source = f'{KAFKA}\nformat = "arrow"'
-    of = exposed(exposures, source=source, rest=f'{RANKER}cluster = "none"')
+    settings = exposed(exposures, source=source, rest=f'{RANKER}cluster = "none"')
     values = dict.fromkeys(("kind", "user", "bot"), timedelta(1))
     rows = [{"ts": 1, "click": 1, **values}]
-    (decoded,) = Decoder(of).pieces(chunk([arrow(rows)]))
+    (decoded,) = Decoder(settings).pieces(chunk([arrow(rows)]))
     assert decoded.refused == ()
     assert kinds_of(decoded) == [0]
     assert decoded.columns[HAS_UNIT].tolist() == [False]  # type: ignore[union-attr]

@@ -44,19 +44,19 @@ def decode(events: Sequence[Any], of: Config | None = None) -> Decoded:
 
 
 def test_each_event_has_what_its_kind_has() -> None:
-    found = decode([CLICK, SHOWN, PAID, SHOWN])
-    assert found.kinds is not None
-    assert found.kinds.tolist() == [1, 0, 2, 0]
-    assert found.times_ms.tolist() == [11_000, 10_000, 12_000, 10_000]
-    ids = found.columns[ID]
+    piece = decode([CLICK, SHOWN, PAID, SHOWN])
+    assert piece.kinds is not None
+    assert piece.kinds.tolist() == [1, 0, 2, 0]
+    assert piece.times_ms.tolist() == [11_000, 10_000, 12_000, 10_000]
+    ids = piece.columns[ID]
     assert ids.tolist() == hash_ids(["x", "x", "y", "x"]).tolist()  # type: ignore[union-attr]
-    assert found.columns[VALUE].tolist()[2] == 2.5  # type: ignore[union-attr]
-    assert found.columns["score:real"].tolist()[1] == 0.5  # type: ignore[union-attr]
-    variant = found.keys["variant"]
+    assert piece.columns[VALUE].tolist()[2] == 2.5  # type: ignore[union-attr]
+    assert piece.columns["score:real"].tolist()[1] == 0.5  # type: ignore[union-attr]
+    variant = piece.keys["variant"]
     assert variant.values[variant.codes[1]] == "b"
     # An outcome may have fields of an impression that are no good.
-    found = decode([{**CLICK, "score": None, "variant": "z"}, SHOWN])
-    assert (len(found), found.refused) == (2, ())
+    piece = decode([{**CLICK, "score": None, "variant": "z"}, SHOWN])
+    assert (len(piece), piece.refused) == (2, ())
 
 
 def test_an_event_is_refused_for_what_its_kind_lacks() -> None:
@@ -71,36 +71,36 @@ def test_an_event_is_refused_for_what_its_kind_lacks() -> None:
         ({"id": "x", "ts": 1}, "unknown_kind", "kind"),
     ]
     for event, reason, field in bad:
-        found = decode([CLICK, event, SHOWN])
-        (refused,) = found.refused
-        assert (refused.offset, len(found)) == (1, 2)
+        piece = decode([CLICK, event, SHOWN])
+        (refused,) = piece.refused
+        assert (refused.offset, len(piece)) == (1, 2)
         assert refused.reason == reason
         assert field is None or refused.field == field
 
 
 def test_events_of_no_kind_can_be_skipped_but_what_is_no_json_is_refused_before() -> None:
-    found = decode([CLICK, {"kind": "seen"}, SHOWN, {}], split("skip"))
-    assert (found.skipped, len(found), found.refused) == (2, 2, ())
-    found = Decoder(split("skip")).decode(chunk([b"{", json.dumps(CLICK).encode()]))
-    assert [one.reason for one in found.refused] == ["not_json"]
-    assert (found.skipped, len(found)) == (0, 1)
+    piece = decode([CLICK, {"kind": "seen"}, SHOWN, {}], split("skip"))
+    assert (piece.skipped, len(piece), piece.refused) == (2, 2, ())
+    piece = Decoder(split("skip")).decode(chunk([b"{", json.dumps(CLICK).encode()]))
+    assert [entry.reason for entry in piece.refused] == ["not_json"]
+    assert (piece.skipped, len(piece)) == (0, 1)
 
 
 def test_a_log_without_impressions_is_read_all_the_same() -> None:
-    found = decode([CLICK, CLICK])
-    assert found.take(found.at[:1]).columns[ID].shape == (1,)  # type: ignore[union-attr]
+    piece = decode([CLICK, CLICK])
+    assert piece.take(piece.at[:1]).columns[ID].shape == (1,)  # type: ignore[union-attr]
     assert len(decode([])) == 0
 
 
 def test_rows_of_csv_have_empty_fields_where_their_kind_has_none() -> None:
     fields = ("kind", "id", "ts", "variant", "phase", "score", "price")
     lines = [b"click,x,11,,,,", b"shown,x,10,b,,0.5,", b"paid,y,12,,,,2.5", b"shown,x,10,b,,,"]
-    of = split(source='kind = "file"\npath = "events.csv"')
-    found = Decoder(of).decode(chunk(lines, fields=fields))
-    assert found.kinds is not None
-    assert found.kinds.tolist() == [1, 0, 2]
-    assert found.columns["score:real"].tolist()[1] == 0.5  # type: ignore[union-attr]
-    assert [(one.offset, one.field) for one in found.refused] == [(3, "score")]
+    settings = split(source='kind = "file"\npath = "events.csv"')
+    piece = Decoder(settings).decode(chunk(lines, fields=fields))
+    assert piece.kinds is not None
+    assert piece.kinds.tolist() == [1, 0, 2]
+    assert piece.columns["score:real"].tolist()[1] == 0.5  # type: ignore[union-attr]
+    assert [(entry.offset, entry.field) for entry in piece.refused] == [(3, "score")]
 
 
 def test_rows_of_a_column_store_have_nulls_where_their_kind_has_none() -> None:
@@ -111,17 +111,17 @@ def test_rows_of_a_column_store_have_nulls_where_their_kind_has_none() -> None:
         "variant": DictionaryColumn(np.array([0, 1, 0]), (None, "b")),
         "score": [None, 0.5, None],
     }
-    of = split(source='kind = "file"\npath = "events.parquet"')
-    found = Decoder(of).decode(replace(chunk([b"", b"", b""]), columns=columns))
-    assert found.kinds is not None
-    assert (found.kinds.tolist(), found.refused) == ([1, 0, 1], ())
-    assert found.times_ms.tolist() == [11_000, 10_000, 12_000]
-    assert found.columns["score:real"].tolist()[1] == 0.5  # type: ignore[union-attr]
+    settings = split(source='kind = "file"\npath = "events.parquet"')
+    piece = Decoder(settings).decode(replace(chunk([b"", b"", b""]), columns=columns))
+    assert piece.kinds is not None
+    assert (piece.kinds.tolist(), piece.refused) == ([1, 0, 1], ())
+    assert piece.times_ms.tolist() == [11_000, 10_000, 12_000]
+    assert piece.columns["score:real"].tolist()[1] == 0.5  # type: ignore[union-attr]
 
 
 def test_events_in_messages_have_their_kinds_and_what_stands_in_their_records() -> None:
     servers = 'kind = "kafka"\nbootstrap_servers = "a:1"\ntopic = "t"\ngroup = "g"'
-    of = config(
+    settings = config(
         source=f'{servers}\nformat = "ndjson"',
         event=EVENT.replace('"variant"', '"header.arm"', 1),
         slices="by = [[]]",
@@ -129,26 +129,28 @@ def test_events_in_messages_have_their_kinds_and_what_stands_in_their_records() 
     )
     lines = b"\n".join(json.dumps(event).encode() for event in (CLICK, SHOWN, {"kind": "x"}))
     records = replace(chunk([lines, lines]), headers=[[("arm", b"a")], []])
-    found = Decoder(of).decode(records)
-    assert found.kinds is not None
-    assert (found.kinds.tolist(), found.skipped) == ([1, 0, 1], 2)
-    assert [(one.offset, one.index, one.field) for one in found.refused] == [(1, 1, "header.arm")]
+    piece = Decoder(settings).decode(records)
+    assert piece.kinds is not None
+    assert (piece.kinds.tolist(), piece.skipped) == ([1, 0, 1], 2)
+    assert [(entry.offset, entry.index, entry.field) for entry in piece.refused] == [
+        (1, 1, "header.arm")
+    ]
 
 
 def test_a_refused_row_of_an_arrow_message_is_quarantined_alone() -> None:
     outcomes = '[join.outcomes]\nclick = { field = "kind", equals = "click" }'
     rest = JOIN.replace("OTHERS", "refuse").partition("[join.outcomes]")[0] + outcomes
-    of = of_format("arrow", event=EVENT, slices="by = [[]]", rest=rest)
+    settings = of_format("arrow", event=EVENT, slices="by = [[]]", rest=rest)
     bad = [{**SHOWN, "variant": "z"}, {**SHOWN, "kind": "seen"}]
-    (found,) = Decoder(of).pieces(chunk([arrow([SHOWN, *bad])]))
-    assert [entry.index for entry in found.refused] == [1, 2]
-    assert [json.loads(entry.payload) for entry in found.refused] == bad
+    (piece,) = Decoder(settings).pieces(chunk([arrow([SHOWN, *bad])]))
+    assert [entry.index for entry in piece.refused] == [1, 2]
+    assert [json.loads(entry.payload) for entry in piece.refused] == bad
 
 
 def test_impressions_and_outcomes_have_event_ids_alike() -> None:
-    of = split(more='[dedup]\nevent_id = "event"')
+    settings = split(more='[dedup]\nevent_id = "event"')
     for events in ([{**SHOWN, "event": "a"}, {**PAID, "event": "b"}], []):
-        found = decode(events, of)
-        assert found.event_ids is not None
+        piece = decode(events, settings)
+        assert piece.event_ids is not None
         ids = np.asarray(hash_ids(["a", "b"][: len(events)])).view(np.uint64)
-        assert found.event_ids.ids.tolist() == ids.tolist()
+        assert piece.event_ids.ids.tolist() == ids.tolist()

@@ -47,9 +47,9 @@ def test_a_bad_event_in_a_message_costs_that_event_alone(format: str) -> None:
         values.append(message(format, [event(), event(), bad, event(label=1)]))
     delta = counted(CONFIGS[format], in_chunks(values, []))
     # What a metric refuses comes last, in the order in which it is counted.
-    found = sorted((e.offset, e.index, e.reason, e.payload, e.size) for e in delta.quarantine)
+    refusals = sorted((e.offset, e.index, e.reason, e.payload, e.size) for e in delta.quarantine)
     broken = enumerate(BROKEN.items(), 1)
-    assert found == [(i, 2, reason, bad, len(bad)) for i, (reason, bad) in broken]
+    assert refusals == [(i, 2, reason, bad, len(bad)) for i, (reason, bad) in broken]
     assert delta.counters == Counters(rows=1 + 4 * len(BROKEN), quarantined=len(BROKEN))
 
 
@@ -154,9 +154,9 @@ def test_events_in_messages_are_those_of_single_messages(format: str) -> None:
 @pytest.mark.parametrize("format", [format for format in FORMATS if format != "json"])
 def test_events_have_the_record_time_of_their_own_message(format: str) -> None:
     values = [message(format, GOOD[:2]), None, message(format, [*GOOD[2:4], GOOD[4]])]
-    made = chunk(values, timestamps_ms=[5, 6, 7])
-    found = [decoded.record_times_ms for decoded in Decoder(CONFIGS[format]).pieces(made)]
-    times = [time for one in found if one is not None for time in one.tolist()]
+    message_chunk = chunk(values, timestamps_ms=[5, 6, 7])
+    arrays = [decoded.record_times_ms for decoded in Decoder(CONFIGS[format]).pieces(message_chunk)]
+    times = [time for array in arrays if array is not None for time in array.tolist()]
     assert times == [5, 5, 7, 7, 7]
 
 
@@ -178,19 +178,19 @@ def test_no_cut_into_messages_or_pieces_leaves_a_trace(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(messages, "PIECE_BYTES", shard)
         values = records(format, events, cuts)
-        found = counted(CONFIGS[format], in_chunks(values, chunks))
-    assert digests(found) == digests(whole)
+        delta = counted(CONFIGS[format], in_chunks(values, chunks))
+    assert digests(delta) == digests(whole)
     # A message whose only event is empty is an empty message, and an empty event.
-    assert found.counters == whole.counters
-    assert [r for _, _, r in positions(found)] == [r for _, _, r in positions(whole)]
+    assert delta.counters == whole.counters
+    assert [r for _, _, r in positions(delta)] == [r for _, _, r in positions(whole)]
 
 
 def test_the_last_piece_ends_where_the_chunk_does() -> None:
-    made = replace(chunk([event()] * 5), offsets=[0, 2, 4, 6, 8], end=20)
+    message_chunk = replace(chunk([event()] * 5), offsets=[0, 2, 4, 6, 8], end=20)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(messages, "PIECE_BYTES", 1)
-        found = list(Decoder(CONFIGS["ndjson"]).pieces(made))
-    assert [(d.chunk.start, d.chunk.end) for d in found] == [
+        pieces = list(Decoder(CONFIGS["ndjson"]).pieces(message_chunk))
+    assert [(d.chunk.start, d.chunk.end) for d in pieces] == [
         (0, 1),
         (1, 3),
         (3, 5),

@@ -53,13 +53,13 @@ def with_fields(**fields: str) -> bytes:
 
 def rows_of(delta: Delta, name: str) -> dict[object, int]:
     """The number of events of an experiment in each arm."""
-    found: dict[object, int] = {}
+    rows_by_arm: dict[object, int] = {}
     for shard in states_of(delta):
         if shard.metric == f"experiment/{name}/ctr" and shard.start_ms is None:
             for key, result in shard.state.compute().items():
                 assert isinstance(key, tuple)
-                found[key[2]] = result.rows
-    return found
+                rows_by_arm[key[2]] = result.rows
+    return rows_by_arm
 
 
 def counted(value: bytes, of: Config | None = None) -> tuple[Arms, Arms]:
@@ -120,14 +120,14 @@ HOSTILE: list[tuple[str, dict[str, str], Arms, Arms]] = [
 def test_an_event_counts_whatever_the_fields_of_experiments_are(
     fields: dict[str, str], x: Arms, y: Arms
 ) -> None:
-    of = made(source='kind = "file"\npath = "e.jsonl"\nmax_event_bytes = 1000000')
-    assert counted(with_fields(**fields), of) == (x, y)
+    settings = made(source='kind = "file"\npath = "e.jsonl"\nmax_event_bytes = 1000000')
+    assert counted(with_fields(**fields), settings) == (x, y)
 
 
 def test_wrong_values_of_other_events_change_nothing() -> None:
     values = [with_fields(**fields) for _, fields, _, _ in HOSTILE]
-    of = made(source='kind = "file"\npath = "e.jsonl"\nmax_event_bytes = 1000000')
-    together = messages.counted(of, [chunk(values)])
+    settings = made(source='kind = "file"\npath = "e.jsonl"\nmax_event_bytes = 1000000')
+    together = messages.counted(settings, [chunk(values)])
     assert not together.quarantine
     expected: dict[str, Arms] = {"x": {}, "y": {}}
     for _, _, x, y in HOSTILE:
@@ -163,18 +163,18 @@ def test_what_is_no_json_or_lacks_another_field_is_refused_as_ever(
 
 
 def test_a_field_that_a_metric_reads_too_is_required_as_ever() -> None:
-    of = made(rest=REST.replace('"session"', '"user"'), metrics=BY_USER)
+    settings = made(rest=REST.replace('"session"', '"user"'), metrics=BY_USER)
     value = with_fields().replace(b'"u1"', b"null")
-    delta = messages.counted(of, [chunk([value])])
+    delta = messages.counted(settings, [chunk([value])])
     assert [entry.reason for entry in delta.quarantine] == ["missing_field"]
-    assert counted(with_fields(session=""), of) == (A, A)
+    assert counted(with_fields(session=""), settings) == (A, A)
 
 
 def test_a_field_that_slices_read_too_is_refused_where_slices_refuse_it() -> None:
-    of = made(slices='by = [["exps.x"]]')
-    assert counted(with_fields(exps=""), of) == ({}, {})
+    settings = made(slices='by = [["exps.x"]]')
+    assert counted(with_fields(exps=""), settings) == ({}, {})
     assert counted(with_fields(exps='{"x": 0.5}'), made()) == ({}, {})
-    delta = messages.counted(of, [chunk([with_fields(exps='{"x": {}}')])])
+    delta = messages.counted(settings, [chunk([with_fields(exps='{"x": {}}')])])
     assert [entry.field for entry in delta.quarantine] == ["exps.x"]
 
 
@@ -182,18 +182,18 @@ CSV = "ts,variant,user,label,score,phase,exps.x,exps.y,session,surface"
 
 
 def test_empty_and_lacking_columns_of_csv_are_absent() -> None:
-    of = made(source='kind = "file"\npath = "e.csv"', event=ASSIGNED)
+    settings = made(source='kind = "file"\npath = "e.csv"', event=ASSIGNED)
     row = "2024-01-01T00:00:00Z,a,u1,0,0.25,fit"
     header = tuple(CSV.split(","))
-    values = [f"{row},{more}".encode() for more in ("a,b,s1,search", ",b,s1,home", "c,b,,search")]
-    delta = messages.counted(of, [chunk(values, fields=header)])
+    values = [f"{row},{cells}".encode() for cells in ("a,b,s1,search", ",b,s1,home", "c,b,,search")]
+    delta = messages.counted(settings, [chunk(values, fields=header)])
     assert not delta.quarantine
     assert (rows_of(delta, "x"), rows_of(delta, "y")) == ({"a": 1}, {"b": 1})
-    delta = messages.counted(of, [chunk([row.encode()], fields=header[:6])])
+    delta = messages.counted(settings, [chunk([row.encode()], fields=header[:6])])
     assert not delta.quarantine
     assert (rows_of(delta, "x"), rows_of(delta, "y")) == ({}, {})
     with pytest.raises(SourceError, match="no column 'score'"):
-        messages.counted(of, [chunk([b"x"], fields=(*header[:4], "phase"))])
+        messages.counted(settings, [chunk([b"x"], fields=(*header[:4], "phase"))])
 
 
 def row(**fields: object) -> dict[str, object]:
@@ -219,15 +219,15 @@ def test_columns_of_any_type_refuse_no_message_and_no_file(
     fields: dict[str, object], x: Arms, y: Arms, tmp_path: Path
 ) -> None:
     table = pa.Table.from_pylist([row(**fields)])
-    of = messages.of_format("arrow", event=ASSIGNED, metrics=METRICS, rest=REST)
-    delta = messages.counted(of, messages.in_chunks([messages.arrow([row(**fields)])], ()))
+    settings = messages.of_format("arrow", event=ASSIGNED, metrics=METRICS, rest=REST)
+    delta = messages.counted(settings, messages.in_chunks([messages.arrow([row(**fields)])], ()))
     assert not delta.quarantine
     assert (rows_of(delta, "x"), rows_of(delta, "y")) == (x, y)
     path = tmp_path / "events.parquet"
     pyarrow.parquet.write_table(table, path)
-    of = made(source=f'kind = "file"\npath = "{path}"')
+    settings = made(source=f'kind = "file"\npath = "{path}"')
     chunks = [replace(part, partition=LOG) for part in drained(assigned(path))]
-    delta = messages.counted(of, chunks)
+    delta = messages.counted(settings, chunks)
     assert not delta.quarantine
     assert (rows_of(delta, "x"), rows_of(delta, "y")) == (x, y)
 
@@ -244,9 +244,9 @@ def test_times_without_a_zone_in_an_optional_column_are_values_like_any_other() 
     table = pa.Table.from_pylist([row(exps={"x": "a", "y": "b"}, session="s1")])
     table = table.append_column("surface", without_zone)
     rest = REST.replace('surface = "search"', 'surface = "present"')
-    of = messages.of_format("arrow", event=ASSIGNED, metrics=METRICS, rest=rest)
+    settings = messages.of_format("arrow", event=ASSIGNED, metrics=METRICS, rest=rest)
     value = messages.stream(*table.to_batches())
-    delta = messages.counted(of, messages.in_chunks([value], ()))
+    delta = messages.counted(settings, messages.in_chunks([value], ()))
     assert not delta.quarantine
     assert (rows_of(delta, "x"), rows_of(delta, "y")) == (A, {"b": 1})
 
@@ -254,7 +254,7 @@ def test_times_without_a_zone_in_an_optional_column_are_values_like_any_other() 
 def test_arms_and_units_in_the_key_and_headers_of_records_are_optional_too() -> None:
     rest = REST.replace('unit = "session"', 'unit = "header.session"\nvariant = "key.x"')
     rest = rest.replace('surface = "search"', '"header.surface" = "search"')
-    of = config(source=f'{KAFKA}\nformat = "json"', event=EVENT, metrics=METRICS, rest=rest)
+    settings = config(source=f'{KAFKA}\nformat = "json"', event=EVENT, metrics=METRICS, rest=rest)
     session, surface = ("session", b"s1"), ("surface", b"search")
     cases: list[tuple[bytes | None, list[tuple[str, bytes]], Arms, Arms]]
     cases = [
@@ -270,7 +270,7 @@ def test_arms_and_units_in_the_key_and_headers_of_records_are_optional_too() -> 
     ]
     for key, headers, x, y in cases:
         (part,) = messages.in_chunks([event()], ())
-        delta = messages.counted(of, [replace(part, keys=[key], headers=[headers])])
+        delta = messages.counted(settings, [replace(part, keys=[key], headers=[headers])])
         assert not delta.quarantine
         assert (rows_of(delta, "x"), rows_of(delta, "y")) == (x, y)
 

@@ -33,9 +33,9 @@ def fed(
     headers: Sequence[Headers],
     **parts: str,
 ) -> Delta:
-    made = of_format(format, **({"event": ROLES, "slices": SLICES, "metrics": METRICS} | parts))
+    config = of_format(format, **({"event": ROLES, "slices": SLICES, "metrics": METRICS} | parts))
     (chunk,) = in_chunks(values, [])
-    return counted(made, [replace(chunk, keys=keys, headers=headers)])
+    return counted(config, [replace(chunk, keys=keys, headers=headers)])
 
 
 def with_header(name: str, *values: bytes | None) -> Headers:
@@ -48,8 +48,8 @@ def test_the_key_and_the_headers_are_fields_of_every_event_of_the_record(format:
     values = (
         events if format == "json" else [message(format, events[:4]), message(format, events[4:])]
     )
-    found = fed(format, values, [KEY] * len(values), [HEADERS] * len(values))
-    assert found.counters == Counters(rows=6)
+    delta = fed(format, values, [KEY] * len(values), [HEADERS] * len(values))
+    assert delta.counters == Counters(rows=6)
     inside = [
         b'{"ts":"2024-01-01T00:00:00Z","arm":"a","id":7,"label":%d,"s":0.5,"region":"\xc3\xa9"}'
         % (i % 2)
@@ -62,7 +62,7 @@ def test_the_key_and_the_headers_are_fields_of_every_event_of_the_record(format:
         slices='by = [[], ["variant"], ["region"]]',
         metrics=METRICS,
     )
-    assert digests(found) == digests(counted(plain, in_chunks(inside, [])))
+    assert digests(delta) == digests(counted(plain, in_chunks(inside, [])))
 
 
 BAD = [
@@ -89,25 +89,25 @@ BAD = [
 def test_a_record_whose_key_or_headers_are_bad_is_refused_whole() -> None:
     value = message("ndjson", [event(), event()])
     for key, headers, reason, field in BAD:
-        found = fed("ndjson", [value] * 3, [KEY, key, KEY], [HEADERS, headers, HEADERS])
-        assert positions(found) == [(1, 0, reason)], (key, headers)
-        (entry,) = found.quarantine
+        delta = fed("ndjson", [value] * 3, [KEY, key, KEY], [HEADERS, headers, HEADERS])
+        assert positions(delta) == [(1, 0, reason)], (key, headers)
+        (entry,) = delta.quarantine
         assert (entry.field, entry.payload) == (field, value)
-        assert found.counters.rows == 5
+        assert delta.counters.rows == 5
 
 
 def test_a_slice_may_lack_its_header_and_a_tombstone_its_key_and_all_headers() -> None:
     headers = [HEADERS, with_header("region"), []]
-    found = fed("json", [event(), event(), None], [KEY, KEY, None], headers)
-    assert found.counters == Counters(rows=2, tombstones=1)
+    delta = fed("json", [event(), event(), None], [KEY, KEY, None], headers)
+    assert delta.counters == Counters(rows=2, tombstones=1)
 
 
 def test_the_key_alone_is_its_whole_text() -> None:
-    made = of_format("json", event='time = "ts"\nuser = "key"\nlabel = "label"\nscore = "score"',
+    config = of_format("json", event='time = "ts"\nuser = "key"\nlabel = "label"\nscore = "score"',
                      slices="by = [[]]", metrics='g = { type = "GroupedAUC" }')  # fmt: skip
     (chunk,) = in_chunks([event(), event(), event()], [])
     chunk = replace(chunk, keys=[b"u1", b"\xff", None])
-    (decoded,) = Decoder(made).pieces(chunk)
+    (decoded,) = Decoder(config).pieces(chunk)
     column = decoded.columns["key:hashed_id"]
     assert isinstance(column, HashedIds) and column.tolist() == hash_ids(["u1"]).tolist()
     reasons = [(entry.reason, entry.field) for entry in decoded.refused]
@@ -115,10 +115,10 @@ def test_the_key_alone_is_its_whole_text() -> None:
 
 
 def test_a_header_may_be_the_time_of_its_events() -> None:
-    made = of_format("json", event='time = "header.ts"\ntime_unit = "ms"\nlabel = "label"',
+    config = of_format("json", event='time = "header.ts"\ntime_unit = "ms"\nlabel = "label"',
                      slices="by = [[]]", metrics='r = { type = "Ratio" }')  # fmt: skip
     (chunk,) = in_chunks([event(), event()], [])
     chunk = replace(chunk, headers=[[("ts", b"1704067200000")], [("ts", b"1e3")]])
-    (decoded,) = Decoder(made).pieces(chunk)
+    (decoded,) = Decoder(config).pieces(chunk)
     assert np.asarray(decoded.times_ms).tolist() == [1_704_067_200_000]
     assert [entry.reason for entry in decoded.refused] == ["wrong_type"]

@@ -91,6 +91,6 @@ def test_objects_that_repeat_are_what_they_are_alone(
         objects = [text_of(draw, hostile) for _ in range(max(1, n // 4))]
         values = [event(draw, objects, hostile) for _ in range(n)]
         expected, reasons = decoded(simple, values)
-        found, found_reasons = decoded(fast, values)
+        columns, found_reasons = decoded(fast, values)
         assert found_reasons == reasons
-        assert repr(found) == repr(expected)  # True is no 1
+        assert repr(columns) == repr(expected)  # True is no 1

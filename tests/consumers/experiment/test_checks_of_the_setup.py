@@ -28,7 +28,7 @@ HOURS = 24
 def day_of(day: int, control: int, treatment: int, *, up: float = 0.0) -> Iterator[str]:
     """The events of new users on a day: 1 in 4 clicks, of the treatment `up` more."""
     arms = [("old", i) for i in range(control)] + [("new", i) for i in range(treatment)]
-    for n, (variant, i) in enumerate(sorted(arms, key=lambda one: one[1])):
+    for n, (variant, i) in enumerate(sorted(arms, key=lambda arm: arm[1])):
         minute = n * HOURS * 60 // len(arms)
         ts = f"1970-01-{day + 1:02d}T{minute // 60:02d}:{minute % 60:02d}:00Z"
         label = (i * 37 % 100) / 100 < 0.25 + (up if variant == "new" else 0.0)
@@ -56,29 +56,29 @@ def turned() -> list[Iterator[str]]:
     return [day_of(d, *((800, 200) if d < 2 else (200, 800))) for d in range(4)]
 
 
-def advice(found: ResultsAnswer) -> tuple[str, str]:
-    assert found.recommendation is not None
-    return found.recommendation.action, found.recommendation.sentence
+def advice(answer: ResultsAnswer) -> tuple[str, str]:
+    assert answer.recommendation is not None
+    return answer.recommendation.action, answer.recommendation.sentence
 
 
 def test_units_that_balance_later_do_not_end_the_alarm(tmp_path: Path) -> None:
-    found = results(tmp_path, turned())
-    assert found.srm is not None and dict(found.srm.counts) == {"new": 2000, "old": 2000}
-    assert found.srm.alarm and found.srm.greatest_e_value > 1e6
-    action, sentence = advice(found)
+    answer = results(tmp_path, turned())
+    assert answer.srm is not None and dict(answer.srm.counts) == {"new": 2000, "old": 2000}
+    assert answer.srm.alarm and answer.srm.greatest_e_value > 1e6
+    action, sentence = advice(answer)
     assert action == "check_setup"
     assert sentence.startswith("Check the setup: units are not split between the variants as ")
-    text = results_text(found, Query(), Style(width=200), store="s")
+    text = results_text(answer, Query(), Style(width=200), store="s")
     assert "Check the setup" in " ".join(text.split())
 
 
 def test_an_acknowledgement_ends_the_alarm_and_stands_in_the_report(tmp_path: Path) -> None:
-    said = 'sample_ratio_acknowledged = "two days of bots"'
-    found = results(tmp_path, turned(), f"mde = 0.05\n{said}")
-    assert found.srm is not None and found.srm.alarm
-    assert found.srm.acknowledged == "two days of bots"
-    assert advice(found)[0] != "check_setup"
-    assert any("This was acknowledged: two days of bots." in note for note in found.notes)
+    acknowledgement = 'sample_ratio_acknowledged = "two days of bots"'
+    answer = results(tmp_path, turned(), f"mde = 0.05\n{acknowledgement}")
+    assert answer.srm is not None and answer.srm.alarm
+    assert answer.srm.acknowledged == "two days of bots"
+    assert advice(answer)[0] != "check_setup"
+    assert any("This was acknowledged: two days of bots." in note for note in answer.notes)
 
 
 def stored(folder: Path, name: str) -> list[float]:
@@ -90,18 +90,18 @@ def stored(folder: Path, name: str) -> list[float]:
 @pytest.mark.parametrize("size_s", [86_400, 3600])
 def test_a_bad_day_is_an_alarm_of_its_day(tmp_path: Path, size_s: int) -> None:
     days = [day_of(0, 3000, 3000), day_of(1, 330, 170)]
-    found = results(tmp_path, days, size_s=size_s)
+    answer = results(tmp_path, days, size_s=size_s)
     (first, second) = stored(tmp_path, "(sample ratio by day) start")
     assert second > first + 3
-    assert found.srm is not None and not found.srm.reason
-    both = stored(tmp_path, "(sample ratio) start")
-    assert both[-1] > 3 and found.srm.e_value == pytest.approx(found.srm.greatest_e_value)
+    assert answer.srm is not None and not answer.srm.reason
+    readings = stored(tmp_path, "(sample ratio) start")
+    assert readings[-1] > 3 and answer.srm.e_value == pytest.approx(answer.srm.greatest_e_value)
 
 
 def test_windows_of_a_week_say_nothing_about_days(tmp_path: Path) -> None:
-    found = results(tmp_path, [day_of(0, 300, 300)], size_s=7 * 86_400)
+    answer = results(tmp_path, [day_of(0, 300, 300)], size_s=7 * 86_400)
     assert stored(tmp_path, "(sample ratio by day) start") == []
-    assert found.srm is not None and not found.srm.reason
+    assert answer.srm is not None and not answer.srm.reason
 
 
 @pytest.mark.parametrize(
@@ -117,52 +117,52 @@ def test_nothing_is_shipped_before_the_planned_days(
     tmp_path: Path, keys: str, days: int, action: str
 ) -> None:
     steps = [day_of(d, 1500, 1500, up=0.2) for d in range(days)]
-    found = results(tmp_path, steps, f"mde = 0.05\n{keys}")
-    assert advice(found)[0] == action
+    answer = results(tmp_path, steps, f"mde = 0.05\n{keys}")
+    assert advice(answer)[0] == action
     if action == "wait":
-        assert advice(found)[1] == (
+        assert advice(answer)[1] == (
             "Wait: ctr is better, but only 0 of the planned 3 days are over."
         )
 
 
 def test_an_effect_beyond_ten_times_the_planned_size_is_looked_into(tmp_path: Path) -> None:
-    found = results(tmp_path, [day_of(0, 1500, 1500, up=0.4)], "mde = 0.02")
-    action, sentence = advice(found)
+    answer = results(tmp_path, [day_of(0, 1500, 1500, up=0.4)], "mde = 0.02")
+    action, sentence = advice(answer)
     assert action == "check_setup"
     assert sentence.startswith(
         "Check the setup: check the logging first, because the estimated effect on ctr is 2"
     )
     assert sentence.endswith(" times the planned size. Otherwise: ship, because ctr is better.")
-    (row,) = found.comparisons
-    said = row.finding.sentence
-    assert said.startswith("Check the logging first: the estimated effect on ctr is ")
+    (row,) = answer.comparisons
+    finding_text = row.finding.sentence
+    assert finding_text.startswith("Check the logging first: the estimated effect on ctr is ")
 
 
 def test_a_metric_may_decide_and_be_a_guardrail(tmp_path: Path) -> None:
-    both = 'mde = 0.05\nguardrails = [{ metric = "ctr", margin = 0.01 }]'
-    found = results(tmp_path, [day_of(d, 1500, 1500, up=0.2) for d in range(2)], both)
-    decision, rail = found.comparisons
+    plan = 'mde = 0.05\nguardrails = [{ metric = "ctr", margin = 0.01 }]'
+    answer = results(tmp_path, [day_of(d, 1500, 1500, up=0.2) for d in range(2)], plan)
+    decision, rail = answer.comparisons
     assert (decision.guardrail, decision.finding.verdict) == (False, "better")
     assert (rail.guardrail, rail.finding.verdict) == (True, "kept")
     assert (decision.looks, rail.looks) == (2, 2)
-    assert advice(found) == ("ship", "Ship: ctr is better and guardrail ctr is kept.")
+    assert advice(answer) == ("ship", "Ship: ctr is better and guardrail ctr is kept.")
 
 
 def test_the_effect_since_the_decision_comes_from_the_looks(tmp_path: Path) -> None:
     ups = (0.2, 0.05)
-    found = results(tmp_path, [day_of(d, 1500, 1500, up=up) for d, up in enumerate(ups)])
-    (row,) = found.comparisons
+    answer = results(tmp_path, [day_of(d, 1500, 1500, up=up) for d, up in enumerate(ups)])
+    (row,) = answer.comparisons
     finding = row.finding
     assert finding.faded and finding.verdict == "faded"
     assert finding.since_lower < finding.since_effect < finding.since_upper < finding.anytime_lower
-    assert advice(found) == (
+    assert advice(answer) == (
         "wait", "Wait: the effect on ctr has changed since the decision."
     )  # fmt: skip
     with closing(Ledger.open(str(tmp_path / "store.db"))) as ledger:
-        of = declared(ledger.generation())
-        assert of is not None
+        design = declared(ledger.generation())
+        assert design is not None
         name = "ctr.ratio/new (since the decision)"
-        last = view(ledger, lambda now: now.last_look(of.fingerprint))
+        last = view(ledger, lambda now: now.last_look(design.fingerprint))
         assert {"ctr.ratio/new", "ctr.ratio/new (decided)", name} <= set(last)
-        watched = view(ledger, lambda now: now.watched(of.fingerprint, {name: 0.05}, 10**9))
+        watched = view(ledger, lambda now: now.watched(design.fingerprint, {name: 0.05}, 10**9))
     assert isinstance(watched[name].lower, float) and watched[name].looks == 1

@@ -20,9 +20,9 @@ from tests.consumers.experiment_run import run, write
 
 def flipped(store: Path, at: int, metric: str = "experiment/ctr") -> None:
     """One bit of each state of the experiment's metric flips, at this percentage of its bytes."""
-    mine = f"FROM delta WHERE metric = '{metric}' AND state IS NOT NULL"
+    clause = f"FROM delta WHERE metric = '{metric}' AND state IS NOT NULL"
     with closing(sqlite3.connect(store)) as connection, connection:
-        for number, state in connection.execute(f"SELECT id, state {mine}").fetchall():
+        for number, state in connection.execute(f"SELECT id, state {clause}").fetchall():
             place = len(state) * at // 100
             wrong = state[:place] + bytes([state[place] ^ 4]) + state[place + 1 :]
             connection.execute("UPDATE delta SET state = ? WHERE id = ?", (wrong, number))

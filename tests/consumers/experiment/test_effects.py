@@ -47,27 +47,29 @@ def with_covariate(folder: Path, experiment: str) -> Path:
 def comparison(store: Path, window: str = "total", metric: str | None = None) -> dict[str, object]:
     with closing(Ledger.open(str(store))) as ledger:
         query = parse_query(window, metric=metric)
-        found = json.loads(to_json(read_results(ledger, query)))["comparisons"]
-    one = found[-1]
-    assert isinstance(one, dict)
-    return one
+        comparisons = json.loads(to_json(read_results(ledger, query)))["comparisons"]
+    row = comparisons[-1]
+    assert isinstance(row, dict)
+    return row
 
 
 def test_the_covariate_is_taken_out_of_every_window_and_of_looks(tmp_path: Path) -> None:
     plain = with_covariate(tmp_path / "plain", "")
-    found = with_covariate(tmp_path / "found", COVARIATE)
+    cuped_store = with_covariate(tmp_path / "found", COVARIATE)
     for window in ("total", "all"):
-        of_plain, of_found = comparison(plain, window), comparison(found, window)
+        of_plain, of_found = comparison(plain, window), comparison(cuped_store, window)
         assert of_found["std_error"] < 0.7 * of_plain["std_error"]  # type: ignore[operator]
         assert (of_plain["method"], of_found["method"]) == ("newcombe", "cuped")
-        assert comparison(found, window, metric="ctr") == of_found  # which reads what it needs
-    assert comparison(found)["looks"] == 1
-    with closing(Ledger.open(str(found))) as ledger:
+        assert (
+            comparison(cuped_store, window, metric="ctr") == of_found
+        )  # which reads what it needs
+    assert comparison(cuped_store)["looks"] == 1
+    with closing(Ledger.open(str(cuped_store))) as ledger:
         results = read_results(ledger, parse_query())
     assert "ctr is adjusted for the pre-exposure covariate before" in " ".join(results.notes)
     assert {row.metric for row in results.rows} == {"before", "ctr"}
     assert [row.contrast.metric for row in results.comparisons] == ["ctr"]
-    config = found.with_name("clicks.toml")  # another slope is another plan
+    config = cuped_store.with_name("clicks.toml")  # another slope is another plan
     config.write_text(config.read_text(encoding="utf-8").replace("0.9", "0.8"), encoding="utf-8")
     assert main(["run", str(config), "--until-end", "--no-serve"]) == 3
 
@@ -77,10 +79,10 @@ def with_users_of_both(folder: Path, cluster: str, word: str, *, there: bool) ->
     events = []
     for i in range(800):
         user: str | int = f"u{i % 40}" if i % 40 != 7 else 7
-        both = user in BOTH
-        if both and not there:
+        is_mixed = user in BOTH
+        if is_mixed and not there:
             continue
-        variant = ("old", "new")[(i // 40 if both else i) % 2]
+        variant = ("old", "new")[(i // 40 if is_mixed else i) % 2]
         event = {"ts": f"1970-01-01T00:{i // 20:02d}:00Z", "variant": variant, "user": user}
         events.append({**event, "label": i // 40 % 3 % 2, "score": i * 37 % 101 / 101})
     folder.mkdir()
@@ -100,20 +102,20 @@ def test_users_of_several_variants_are_ignored_and_stay_stored(
     tmp_path: Path, cluster: str
 ) -> None:
     dropped = with_users_of_both(tmp_path / "dropped", cluster, "drop", there=True)
-    kept = with_users_of_both(tmp_path / "kept", cluster, "keep", there=True)
+    keep_answer = with_users_of_both(tmp_path / "kept", cluster, "keep", there=True)
     clean = with_users_of_both(tmp_path / "clean", cluster, "keep", there=False)
-    (mine,), (theirs,), (all_,) = (
-        [dumps(altered(row, sentence="")) for row in one.comparisons]
-        for one in (dropped, clean, kept)
+    (drop_rows,), (clean_rows,), (all_,) = (
+        [dumps(altered(row, sentence="")) for row in answer.comparisons]
+        for answer in (dropped, clean, keep_answer)
     )
-    assert mine == theirs and mine != all_
+    assert drop_rows == clean_rows and drop_rows != all_
     mixed = dropped.contamination
     assert mixed is not None and (mixed.units, mixed.share, mixed.dropped) == (2.0, 0.05, True)
     assert "2 units (5 % of all) were seen in several variants and dropped." in (
         dropped.comparisons[0].finding.sentence
     )
     rows = [(row.metric, row.value, row.digest) for row in dropped.rows]
-    assert rows == [(row.metric, row.value, row.digest) for row in kept.rows]
+    assert rows == [(row.metric, row.value, row.digest) for row in keep_answer.rows]
 
 
 OBD_MEN = """\
@@ -136,9 +138,9 @@ def test_obd_men_convinces_at_one_look_and_not_at_all_looks(data: Path, tmp_path
     config.write_text(text + OBD_MEN, encoding="utf-8")
     assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
     with closing(Ledger.open(str(tmp_path / "obd.db"))) as ledger:
-        found = json.loads(to_json(read_results(ledger, Query())))
-    (one,) = found["comparisons"]
-    assert f"{one['pvalue']:.3f} {one['anytime_pvalue']:.4f}" == "0.031 0.6073"
-    assert one["effect_size"] == 0.0023
-    assert one["sentence"].startswith("We cannot tell yet")
-    assert found["srm"]["counts"] == {"bts": 10_000, "random": 10_000}
+        answer = json.loads(to_json(read_results(ledger, Query())))
+    (row,) = answer["comparisons"]
+    assert f"{row['pvalue']:.3f} {row['anytime_pvalue']:.4f}" == "0.031 0.6073"
+    assert row["effect_size"] == 0.0023
+    assert row["sentence"].startswith("We cannot tell yet")
+    assert answer["srm"]["counts"] == {"bts": 10_000, "random": 10_000}

@@ -58,8 +58,8 @@ def test_a_look_stores_the_effect_on_the_units_that_decide(
     assert len(stored) == looks == shown.looks
     assert stored[-1] == shown.comparison.effect_size
     assert results.exposed_units is not None
-    beside = results.exposed_units.beside[0]
-    assert beside.effect_size != stored[-1] and beside.units != shown.comparison.n
+    effect = results.exposed_units.beside[0]
+    assert effect.effect_size != stored[-1] and effect.units != shown.comparison.n
 
 
 def test_the_index_and_the_answer_of_one_experiment_say_the_same(ledger: Ledger) -> None:
@@ -106,7 +106,9 @@ def test_an_answer_about_one_metric_has_the_exposed_units_of_this_one(
     words = ["results", str(store), "--experiment", "checkout", "--metric", "buyers", "--json"]
     assert main(words) == 0
     exposed = json.loads(capsys.readouterr().out)["exposed"]
-    assert {one["metric"] for part in exposed["since"] for one in part["effects"]} == {"buyers"}
+    assert {effect["metric"] for part in exposed["since"] for effect in part["effects"]} == {
+        "buyers"
+    }
     assert [*exposed["funnel"][0]["converted"]] == ["buyers"]
 
 

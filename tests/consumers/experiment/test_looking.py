@@ -55,9 +55,9 @@ def looks(ledger: Ledger) -> int:
 
 
 def monitor(ledger: Ledger) -> Monitor:
-    of = declared(ledger.generation())
-    assert of is not None
-    return monitor_of(ledger, 1, of.fingerprint)
+    design = declared(ledger.generation())
+    assert design is not None
+    return monitor_of(ledger, 1, design.fingerprint)
 
 
 def forget(ledger: Ledger) -> None:
@@ -108,17 +108,17 @@ def test_a_look_at_what_was_seen_before_reads_no_state(
 def test_a_look_is_due_every_so_often(ledger: Ledger) -> None:
     forget(ledger)
     now_s = [100_000.0]
-    mine, other = looker(ledger, now_s), looker(ledger, now_s)
-    mine.last()  # whenever the run's own was
+    first_looker, second_looker = looker(ledger, now_s), looker(ledger, now_s)
+    first_looker.last()  # whenever the run's own was
     forget(ledger)
-    found = []
-    for at in (10.0, 59.0, 60.0, 61.0, 121.0):
-        now_s[0] = 100_000.0 + at
-        mine.step()
-        other.step()
-        found.append(looks(ledger))
+    counts = []
+    for elapsed_s in (10.0, 59.0, 60.0, 61.0, 121.0):
+        now_s[0] = 100_000.0 + elapsed_s
+        first_looker.step()
+        second_looker.step()
+        counts.append(looks(ledger))
         forget(ledger)
-    assert found == [0, 0, 0, 0, 1]
+    assert counts == [0, 0, 0, 0, 1]
 
 
 @pytest.mark.usefixtures("each_store")
@@ -138,9 +138,9 @@ def test_of_two_who_look_at_once_one_does(
     with closing(Ledger.open(str(store), create=True)) as second:
 
         def start(n: int) -> None:
-            one = looker(ledger if n % 2 else second, [200_000.0 + n])
+            thread_looker = looker(ledger if n % 2 else second, [200_000.0 + n])
             barrier.wait(LIMIT_S)
-            one.step()
+            thread_looker.step()
 
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(start, range(4)))
@@ -184,10 +184,13 @@ def test_a_look_of_who_dies_is_there_whole_or_not_at_all_and_costs_one_look_at_m
     ledger: Ledger, store: Path, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
     forget(ledger)
-    with monkeypatch.context() as patch, closing(Ledger.open(str(store), create=True)) as theirs:
-        dying(theirs, point, patch)
+    with (
+        monkeypatch.context() as patch,
+        closing(Ledger.open(str(store), create=True)) as second_ledger,
+    ):
+        dying(second_ledger, point, patch)
         with pytest.raises(Died):
-            looker(theirs, [300_000.0]).step()
+            looker(second_ledger, [300_000.0]).step()
     is_there = int(point == "after take")
     assert looks(ledger) == len(monitor(ledger).looks) == is_there
     # A claim that was not written is no claim; one that was is waited for.
@@ -218,37 +221,46 @@ def test_results_say_what_may_be_concluded_of_all_rows_and_of_a_window_by_itself
     ledger: Ledger,
 ) -> None:
     results = read_results(ledger, Query())
-    found = json.loads(to_json(results))
-    (one,) = found["comparisons"]
-    assert (one["metric"], one["view"], one["looks"]) == ("ctr", "ratio", 1)
-    assert (one["control"], one["treatment"], one["effect_size"]) == (0.25, 0.5, 0.25)
-    assert one["anytime_lower"] < one["effect_size_ci_lower"] < 0.25 < one["anytime_upper"]
-    assert one["anytime_pvalue"] * one["e_value"] == pytest.approx(1, rel=1e-14)
-    assert one["holm_pvalue"] == one["anytime_pvalue"]  # there is one decision
-    assert one["sentence"].startswith("new is better")
-    assert found["srm"]["counts"] == {"new": 1000, "old": 1000}
-    assert found["srm"]["pvalue"] == 1.0
-    ratio = next(row for row in found["results"] if row["view"] == "ratio")
+    answer = json.loads(to_json(results))
+    (comparison,) = answer["comparisons"]
+    assert (comparison["metric"], comparison["view"], comparison["looks"]) == ("ctr", "ratio", 1)
+    assert (comparison["control"], comparison["treatment"], comparison["effect_size"]) == (
+        0.25,
+        0.5,
+        0.25,
+    )
+    assert (
+        comparison["anytime_lower"]
+        < comparison["effect_size_ci_lower"]
+        < 0.25
+        < comparison["anytime_upper"]
+    )
+    assert comparison["anytime_pvalue"] * comparison["e_value"] == pytest.approx(1, rel=1e-14)
+    assert comparison["holm_pvalue"] == comparison["anytime_pvalue"]  # there is one decision
+    assert comparison["sentence"].startswith("new is better")
+    assert answer["srm"]["counts"] == {"new": 1000, "old": 1000}
+    assert answer["srm"]["pvalue"] == 1.0
+    ratio = next(row for row in answer["results"] if row["view"] == "ratio")
     assert (ratio["interval"]["method"], ratio["interval"]["reason"]) == ("jackknife, wilson", "")
-    assert all(row["interval"] is None for row in found["results"] if row["view"] == "numerator")
-    assert not [row for row in found["results"] if "/" in row["metric"]]
+    assert all(row["interval"] is None for row in answer["results"] if row["view"] == "numerator")
+    assert not [row for row in answer["results"] if "/" in row["metric"]]
     text = table(results, Style(), title="clicks")
-    for said in ("since the start: new - old", "+0.250", "p, always valid", "design effect",
+    for phrase in ("since the start: new - old", "+0.250", "p, always valid", "design effect",
                  "new is better", "units: old 1,000, new 1,000"):  # fmt: skip
-        assert said in text, text
+        assert phrase in text, text
     rows = read_results(ledger, parse_query("all")).comparisons
     assert [(row.window.start_ms, row.looks) for row in rows] == [(None, 1), (0, 0), (3_600_000, 0)]
-    total, *others = (row.comparison.n for row in rows)
-    assert sum(others) == total
-    asked = read_results(ledger, parse_query("total", where=["variant=new"]))
-    assert asked.comparisons == () and asked.srm is not None
+    total, *window_counts = (row.comparison.n for row in rows)
+    assert sum(window_counts) == total
+    slice_results = read_results(ledger, parse_query("total", where=["variant=new"]))
+    assert slice_results.comparisons == () and slice_results.srm is not None
     assert looks(ledger) == 1  # who reads never looks
 
 
 def test_without_a_horizon_nothing_is_always_valid(tmp_path: Path) -> None:
     with closing(Ledger.open(str(run(write(tmp_path, ""))))) as ledger:
-        found = json.loads(to_json(read_results(ledger, Query())))
-        (one,) = found["comparisons"]
-        assert (one["anytime_lower"], one["anytime_upper"]) == ("-inf", "inf")
-        assert one["anytime_pvalue"] == 1.0
-        assert "neither a horizon nor an mde was declared" in one["anytime_reason"]
+        answer = json.loads(to_json(read_results(ledger, Query())))
+        (comparison,) = answer["comparisons"]
+        assert (comparison["anytime_lower"], comparison["anytime_upper"]) == ("-inf", "inf")
+        assert comparison["anytime_pvalue"] == 1.0
+        assert "neither a horizon nor an mde was declared" in comparison["anytime_reason"]

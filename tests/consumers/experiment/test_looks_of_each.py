@@ -33,10 +33,14 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 def looks(ledger: Ledger) -> dict[str, int]:
     """The number of looks at each experiment."""
     generation = ledger.generation()
-    found = {name: declared(generation, name) for name in experiments_of(generation)}
+    designs = {name: declared(generation, name) for name in experiments_of(generation)}
 
     def count(now: StoreView) -> dict[str, int]:
-        return {name: now.looks(of.fingerprint) for name, of in found.items() if of is not None}
+        return {
+            name: now.looks(design.fingerprint)
+            for name, design in designs.items()
+            if design is not None
+        }
 
     return view(ledger, count)
 
@@ -52,9 +56,9 @@ class Claims:
         )
         names = {}
         for name in EVERY_S:
-            of = declared(ledger.generation(), name)
-            assert of is not None
-            names[of.fingerprint] = name
+            design = declared(ledger.generation(), name)
+            assert design is not None
+            names[design.fingerprint] = name
 
         def claim(store: object, generation: int, fingerprint: str, **_: object) -> bool:
             self.taken.append(names[fingerprint])

@@ -55,7 +55,7 @@ def clicks(n: int) -> Clicks:
 
 def results(folder: Path, config: str, events: list[dict[str, object]]) -> ResultsAnswer:
     folder.mkdir(exist_ok=True)
-    (folder / "lists.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
+    (folder / "lists.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     (folder / "lists.toml").write_text(config)
     assert main(["run", str(folder / "lists.toml"), "--until-end", "--no-serve"]) == 0
     with closing(Ledger.open(str(folder / "lists.sqlite"))) as ledger:
@@ -70,14 +70,14 @@ def test_the_preference_has_an_always_valid_interval_and_no_units_of_the_control
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     events = [{**shown(i), "old": a, "new": b} for i, (a, b) in enumerate(clicks(2_500))]
-    found = results(tmp_path, CONFIG, events)
-    (effect,) = found.comparisons
+    answer = results(tmp_path, CONFIG, events)
+    (effect,) = answer.comparisons
     contrast = effect.contrast
     assert (contrast.metric, contrast.view) == ("search", "preference")
     assert effect.comparison.control == 0
     assert effect.finding.verdict == "better" and effect.looks == 1
     assert 0 < effect.finding.anytime_lower < effect.comparison.effect_size
-    values = {row.view: row.value for row in found.rows if row.slice}
+    values = {row.view: row.value for row in answer.rows if row.slice}
     assert values["preference"] == effect.comparison.effect_size
     capsys.readouterr()
     assert main(["results", str(tmp_path / "lists.sqlite")]) == 0
@@ -100,5 +100,5 @@ def test_clicks_that_are_events_of_their_own_are_joined_to_their_lists(tmp_path:
     config = CONFIG.partition("[experiment]")[0]
     plain = results(tmp_path / "plain", config, events)
     joined = results(tmp_path / "joined", config + JOIN, apart)
-    of = [[row.value for row in one.rows if row.slice] for one in (plain, joined)]
-    assert of[0] == of[1] and of[0]
+    values = [[row.value for row in answer.rows if row.slice] for answer in (plain, joined)]
+    assert values[0] == values[1] and values[0]

@@ -44,16 +44,16 @@ def counted(config: Path) -> DeclaredExperiment | None:
 
 def test_a_plan_comes_back_out_of_the_store(tmp_path: Path) -> None:
     config = write(tmp_path, WHOLE, rows=20)
-    found = counted(config)
-    assert found is not None
-    plan = found.plan
+    design = counted(config)
+    assert design is not None
+    plan = design.plan
     assert (plan.control, plan.variants, plan.level) == ("old", ("old", "new"), 0.9)
     assert plan.guardrails == (Safeguard("ctr.ratio", 0.01, True),)
     assert (plan.horizon.units, plan.horizon.baseline) == (1000, 0.25)
     assert plan.epochs == ("start", "1970-01-01T01:00:00Z")
     assert plan.weights("start") == {"old": 9, "new": 1}
     assert plan.weights("1970-01-01T01:00:00Z") == {"old": 1, "new": 1}
-    assert set(found.metrics) == {"experiment/ctr", "experiment/units"}
+    assert set(design.metrics) == {"experiment/ctr", "experiment/units"}
     assert plan.alpha == pytest.approx(0.1, rel=1e-15)
     experiment = load_config(config).experiments[""]
     assert plan == plan_of(experiment.plan, ("old", "new"), {"ctr": "higher"})
@@ -74,33 +74,33 @@ def test_metrics_have_horizons_and_levels_of_their_own(tmp_path: Path) -> None:
     config = write(tmp_path, plan, rows=20)
     text = config.read_text(encoding="utf-8").replace('["ctr"]', '["ctr", "ctr.denominator"]')
     config.write_text(text, encoding="utf-8")
-    found = counted(config)
-    assert found is not None
-    assert found.plan.horizon_of("ctr", "new") == Horizon(mde=0.1, alpha=1 - 0.9)
-    assert found.plan.horizon_of("ctr.numerator", "new") == Horizon(mde=20.0, alpha=1 - 0.9)
-    assert found.plan.alpha == pytest.approx(0.05, rel=1e-14)  # decisions share one level
+    design = counted(config)
+    assert design is not None
+    assert design.plan.horizon_of("ctr", "new") == Horizon(mde=0.1, alpha=1 - 0.9)
+    assert design.plan.horizon_of("ctr.numerator", "new") == Horizon(mde=20.0, alpha=1 - 0.9)
+    assert design.plan.alpha == pytest.approx(0.05, rel=1e-14)  # decisions share one level
 
 
 def test_a_direction_that_is_declared_later_is_read_of_the_same_experiment(tmp_path: Path) -> None:
     config = write(tmp_path, "mde = 0.1", rows=800)
     text = config.read_text(encoding="utf-8")
-    said = []
+    verdicts = []
     for better in ("", ', better = "lower"'):
         config.write_text(text.replace(', better = "higher"', better), encoding="utf-8")
         with closing(Ledger.open(str(run(config)))) as ledger:
             [row] = read_results(ledger, Query()).comparisons
             assert ledger.generation().id == 1
-        said.append((row.finding.verdict, row.finding.direction.better))
-    assert said == [("higher", "none"), ("worse", "lower")]
+        verdicts.append((row.finding.verdict, row.finding.direction.better))
+    assert verdicts == [("higher", "none"), ("worse", "lower")]
 
 
 def test_an_epoch_after_all_that_was_counted_is_added_and_the_looks_go_on(tmp_path: Path) -> None:
     def looks() -> tuple[str, int, tuple[str, ...]]:
         with closing(Ledger.open(str(store))) as ledger:
-            found = declared(ledger.generation())
-            assert found is not None
-            n = ledger.store.read(lambda c: count_looks(c, 1, found.fingerprint))
-        return found.fingerprint, n, found.plan.epochs
+            design = declared(ledger.generation())
+            assert design is not None
+            n = ledger.store.read(lambda c: count_looks(c, 1, design.fingerprint))
+        return design.fingerprint, n, design.plan.epochs
 
     config = write(tmp_path)
     store = run(config)
@@ -110,16 +110,16 @@ def test_an_epoch_after_all_that_was_counted_is_added_and_the_looks_go_on(tmp_pa
     lines = stream.read_text(encoding="utf-8").splitlines()[:100]
     with stream.open("a", encoding="utf-8") as file:
         file.writelines(json.dumps({**json.loads(line), **later}) + "\n" for line in lines)
-    more = f'mde = 0.05\nepochs = ["{NEXT}"]\nshares = [{EQUAL}, {{ old = 1, new = 9 }}]'
-    config.write_text(CONFIG.format(experiment=more), encoding="utf-8")
+    plan = f'mde = 0.05\nepochs = ["{NEXT}"]\nshares = [{EQUAL}, {{ old = 1, new = 9 }}]'
+    config.write_text(CONFIG.format(experiment=plan), encoding="utf-8")
     assert main(["run", str(config), "--check"]) == 0
     run(config)
     assert looks() == (fingerprint, before + 1, ("start", NEXT))
     with closing(Ledger.open(str(store))) as ledger:
         results = read_results(ledger, Query())
-    (found,) = results.comparisons
-    assert found.looks == before + 1
-    assert found.comparison.n == results.rows_read  # of both epochs
+    (comparison,) = results.comparisons
+    assert comparison.looks == before + 1
+    assert comparison.comparison.n == results.rows_read  # of both epochs
     assert main(["verify", str(config)]) == 0
 
 

@@ -27,9 +27,9 @@ def experiment(metrics: str, decision: str = '["revenue"]', more: str = "") -> E
 @pytest.mark.parametrize("cluster", ["groups", "none"])
 def test_beside_a_mean_per_row_its_rate_is_a_guardrail_by_default(cluster: str) -> None:
     entry = MOMENTS.replace("}, b", f'}}, cluster = "{cluster}", b')
-    made = experiment(f"revenue = {entry}", more=f'cluster = "{cluster}"')
-    assert made.guardrails == (RATE,)
-    assert made.plan["mdes"] == {"revenue.above_zero": 0.01}
+    experiment_config = experiment(f"revenue = {entry}", more=f'cluster = "{cluster}"')
+    assert experiment_config.guardrails == (RATE,)
+    assert experiment_config.plan["mdes"] == {"revenue.above_zero": 0.01}
     lower = experiment("revenue = " + MOMENTS.replace("higher", "lower"))
     assert lower.guardrails == (GuardrailConfig("revenue.above_zero", 0.0, False, required=False),)
 
@@ -56,9 +56,9 @@ def test_a_mean_per_row_and_its_rate_are_compared_over_epochs() -> None:
 
 
 def test_of_values_with_a_mean_over_units_and_one_per_row_one_rate_is_watched() -> None:
-    both = f"revenue = {MOMENTS}\nper_user = {UNITS}"
-    found = experiment(both, '["revenue", "per_user"]').guardrails
-    assert [one.metric for one in found] == ["per_user.rate"]
+    metrics = f"revenue = {MOMENTS}\nper_user = {UNITS}"
+    rails = experiment(metrics, '["revenue", "per_user"]').guardrails
+    assert [rail.metric for rail in rails] == ["per_user.rate"]
 
 
 CONFIG = (
@@ -103,7 +103,9 @@ def test_an_experiment_that_began_without_such_a_guardrail_goes_on_as_it_began(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with monkeypatch.context() as before:  # a version that did not declare it
-        before.setattr(read_experiment, "with_rates", lambda found, metrics: found)
+        before.setattr(
+            read_experiment, "with_rates", lambda experiment_config, metrics: experiment_config
+        )
         assert run(orders(tmp_path, 0)) == 0
     path = orders(tmp_path, 400)
     assert run(path, "--check") == 0

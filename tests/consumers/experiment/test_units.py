@@ -72,8 +72,8 @@ def results(
     capsys.readouterr()
     store = str(counted.with_name("store.db"))
     assert main(["results", store, "--json", "--window", "total"]) == 0
-    found: dict[str, list[dict[str, object]]] = json.loads(capsys.readouterr().out)
-    return found
+    answer: dict[str, list[dict[str, object]]] = json.loads(capsys.readouterr().out)
+    return answer
 
 
 def test_a_store_has_the_mean_and_the_rate_over_users_of_each_variant(
@@ -94,8 +94,8 @@ def test_an_experiment_decides_by_users_as_scipy_does(
     counted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = results(counted, capsys)["comparisons"]
-    found = {row["metric"]: row for row in rows if not row["guardrail"]}
-    revenue = found["revenue"]
+    rows_by_metric = {row["metric"]: row for row in rows if not row["guardrail"]}
+    revenue = rows_by_metric["revenue"]
     assert revenue["effect_size"] == pytest.approx(B.sums.mean() - A.sums.mean(), rel=1e-9)
     assert revenue["n"] == 12_000
     assert revenue["deff"] == 1.0
@@ -118,19 +118,23 @@ def test_rows_per_user_stand_beside_a_mean_per_row_on_every_surface(
     counted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = results(counted, capsys)["comparisons"]
-    found = {row["metric"]: row for row in rows if not row["guardrail"]}
-    assert found["revenue"]["rows_per_unit"] is None
-    known = {"control": 24_397 / 6_000, "treatment": 29_278 / 6_000}
-    assert found["per_row"]["rows_per_unit"] == {**known, "differ": True, "reason": ""}
-    assert found["per_row"]["verdict"] not in ("better", "worse")
-    said = "Rows per unit differ (4.07 and 4.88): an effect would be one on rows, not on units."
-    assert str(found["per_row"]["sentence"]).endswith(said)
+    rows_by_metric = {row["metric"]: row for row in rows if not row["guardrail"]}
+    assert rows_by_metric["revenue"]["rows_per_unit"] is None
+    rows_per_unit = {"control": 24_397 / 6_000, "treatment": 29_278 / 6_000}
+    assert rows_by_metric["per_row"]["rows_per_unit"] == {
+        **rows_per_unit,
+        "differ": True,
+        "reason": "",
+    }
+    assert rows_by_metric["per_row"]["verdict"] not in ("better", "worse")
+    sentence = "Rows per unit differ (4.07 and 4.88): an effect would be one on rows, not on units."
+    assert str(rows_by_metric["per_row"]["sentence"]).endswith(sentence)
     store = str(counted.with_name("store.db"))
     assert main(["results", store, "--window", "total"]) == 0
     text = capsys.readouterr().out
     assert "rows per unit" in text and "4.07 and 4.88" in text
-    assert said in " ".join(text.split())
-    assert parted_rows(str(found["per_row"]["sentence"]))[1] == said
+    assert sentence in " ".join(text.split())
+    assert parted_rows(str(rows_by_metric["per_row"]["sentence"]))[1] == sentence
     assert main(["report", store, "--output", str(counted.with_name("report.html"))]) == 0
     report = counted.with_name("report.html").read_text(encoding="utf-8")
     assert "rows per unit 4.07 and 4.88" in report
@@ -143,13 +147,13 @@ REVENUE = '{ type = "UnitMean", inputs = { values = "amount" }, better = "%s" }'
 def test_the_rate_beside_a_mean_over_units_is_a_guardrail_by_default(
     way: str, higher: bool
 ) -> None:
-    made = config(
+    experiment = config(
         metrics="revenue = " + REVENUE % way,
         rest='[experiment]\ncontrol = "a"\ndecision = ["revenue"]\nmde = 1.0',
     ).experiments[""]
-    assert made.guardrails == (GuardrailConfig("revenue.rate", 0.0, higher, required=False),)
-    assert made.plan["guardrails"] == [["revenue.rate", 0.0, higher, False]]
-    assert made.plan["mdes"] == {"revenue.rate": 0.01}
+    assert experiment.guardrails == (GuardrailConfig("revenue.rate", 0.0, higher, required=False),)
+    assert experiment.plan["guardrails"] == [["revenue.rate", 0.0, higher, False]]
+    assert experiment.plan["mdes"] == {"revenue.rate": 0.01}
 
 
 @pytest.mark.parametrize(
@@ -165,22 +169,22 @@ def test_the_rate_beside_a_mean_over_units_is_a_guardrail_by_default(
     ],
 )  # fmt: skip
 def test_a_rate_is_not_watched_twice_nor_without_a_direction(more: str, metrics: str) -> None:
-    made = config(
+    experiment = config(
         metrics=metrics,
         rest=f'[experiment]\ncontrol = "a"\ndecision = ["revenue"]\nmde = 1.0\n{more}',
     ).experiments[""]
-    assert all(one.required for one in made.guardrails)
-    assert len(made.guardrails) == ("guardrails" in more)
+    assert all(guardrail.required for guardrail in experiment.guardrails)
+    assert len(experiment.guardrails) == ("guardrails" in more)
 
 
 def test_a_store_shows_the_rate_that_is_watched(
     counted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = [row for row in results(counted, capsys)["comparisons"] if row["guardrail"]]
-    assert [(row["metric"], row["view"], row["required"]) for row in found] == [
+    guardrails = [row for row in results(counted, capsys)["comparisons"] if row["guardrail"]]
+    assert [(row["metric"], row["view"], row["required"]) for row in guardrails] == [
         ("revenue", "rate", False)
     ]
-    assert found[0]["verdict"] == "open"
+    assert guardrails[0]["verdict"] == "open"
 
 
 @pytest.mark.parametrize("key", ["epochs", "[event] epoch"])
@@ -197,13 +201,16 @@ def test_epochs_beside_a_mean_over_units_are_refused_in_words(key: str) -> None:
 
 
 def test_a_mean_over_units_reads_the_user_of_the_events_and_the_unit_of_the_experiment() -> None:
-    made = config(
+    settings = config(
         metrics='revenue = { type = "UnitMean", inputs = { values = "amount" } }',
         rest='[experiment]\ncontrol = "a"\nunit = "device"\ndecision = ["revenue"]',
     )
-    (metric,) = made.metrics
+    (metric,) = settings.metrics
     assert metric.inputs["units"].path == "user"
-    watched = {one.name: one for one in made.experiment_metrics[""]}
+    watched = {
+        experiment_metric.name: experiment_metric
+        for experiment_metric in settings.experiment_metrics[""]
+    }
     assert watched["experiment/revenue"].inputs["units"].path == "device"
 
 

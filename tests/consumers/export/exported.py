@@ -61,8 +61,8 @@ def now(store: Path) -> dict[bytes, bytes]:
 def newest(rows: Sequence[Row]) -> dict[bytes, bytes]:
     """What the newest row of each key says; no row repeats the one before it."""
     contents: dict[bytes, bytes] = {}
-    for each in rows:
-        key, content = key_of(each), content_of(each)
-        assert contents.get(key) != content, each
+    for cells in rows:
+        key, content = key_of(cells), content_of(cells)
+        assert contents.get(key) != content, cells
         contents[key] = content
     return contents

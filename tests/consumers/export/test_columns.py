@@ -34,10 +34,12 @@ def objects() -> Iterator[tuple[str, dict[str, object]]]:
     """Every result, comparison and effect on exposed units of many answers, as JSON has it."""
     encoder = Encoder()
     for answer in corpus().values():
-        yield from ((RESULT, json.loads(encoder.text(one))) for one in answer.rows)
-        yield from ((COMPARISON, json.loads(encoder.text(one))) for one in answer.comparisons)
+        yield from ((RESULT, json.loads(encoder.text(result))) for result in answer.rows)
+        yield from (
+            (COMPARISON, json.loads(encoder.text(comparison))) for comparison in answer.comparisons
+        )
         shown = answer.exposed_units
-        yield from ((EXPOSED, dict(one)) for one in (exposed_values(shown) if shown else ()))
+        yield from ((EXPOSED, dict(effect)) for effect in (exposed_values(shown) if shown else ()))
 
 
 def leaves(path: str, value: Mapping[str, object]) -> Iterator[tuple[str, object]]:
@@ -89,9 +91,12 @@ def test_the_variant_is_that_of_the_slice_or_the_treatment() -> None:
 
 @pytest.mark.parametrize("name", [*KEY, "value", "looks", "verdict", "experiment"])
 def test_another_value_is_another_content(name: str) -> None:
-    one, other = row(), row(**{name: None if row()[NAMES.index(name)] is not None else 5})
-    assert content_of(one) != content_of(other)
-    assert (key_of(one) != key_of(other)) == (name in KEY)
+    base_row, changed_row = (
+        row(),
+        row(**{name: None if row()[NAMES.index(name)] is not None else 5}),
+    )
+    assert content_of(base_row) != content_of(changed_row)
+    assert (key_of(base_row) != key_of(changed_row)) == (name in KEY)
 
 
 def test_the_time_of_writing_is_no_content() -> None:

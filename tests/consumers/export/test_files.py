@@ -54,8 +54,8 @@ def test_a_file_that_ends_anywhere_is_cut_after_its_last_whole_row(path: Path) -
     data = written(path)
     form = FORMS[path.suffix]
     ends = [len(form.head)]
-    for each in ROWS:
-        ends.append(ends[-1] + len(form.line(each)))
+    for cells in ROWS:
+        ends.append(ends[-1] + len(form.line(cells)))
     for size in range(len(data)):
         path.write_bytes(data[:size])
         whole = sum(end <= size for end in ends) - 1

@@ -39,8 +39,11 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
 
 def follow(store: Path, path: Path) -> int:
     """Append to a file once, as a process does; the number of rows."""
-    with closing(Ledger.open(str(store))) as ledger, closing(Follower(ledger, ALL, path)) as one:
-        return one.append()
+    with (
+        closing(Ledger.open(str(store))) as ledger,
+        closing(Follower(ledger, ALL, path)) as follower,
+    ):
+        return follower.append()
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
@@ -59,14 +62,17 @@ def test_a_file_has_each_change_once(stores: tuple[Path, ...], tmp_path: Path, s
 
 def test_an_export_that_runs_on_appends_the_same(tmp_path: Path) -> None:
     store = count(tmp_path, EVENTS[:4])
-    path, again = tmp_path / "results.jsonl", tmp_path / "again.jsonl"
-    follow(store, again)
-    with closing(Ledger.open(str(store))) as ledger, closing(Follower(ledger, ALL, path)) as one:
-        assert one.append() and not one.append()
+    path, repeat_path = tmp_path / "results.jsonl", tmp_path / "again.jsonl"
+    follow(store, repeat_path)
+    with (
+        closing(Ledger.open(str(store))) as ledger,
+        closing(Follower(ledger, ALL, path)) as follower,
+    ):
+        assert follower.append() and not follower.append()
         count(tmp_path)
-        assert one.append() and not one.append()
-    follow(store, again)
-    assert path.read_bytes() == again.read_bytes()
+        assert follower.append() and not follower.append()
+    follow(store, repeat_path)
+    assert path.read_bytes() == repeat_path.read_bytes()
 
 
 @pytest.mark.usefixtures("each_store")
@@ -152,15 +158,15 @@ def test_a_killed_export_neither_loses_nor_repeats_a_row(
     follow(stores[1], undisturbed)
     expected, latest = [row[1:] for row in rows_in(undisturbed)], now(stores[2])
     for nth in natural_numbers(1):
-        path, other = (tmp_path / f"{name}_{nth}{suffix}" for name in ("same", "later"))
+        path, later_path = (tmp_path / f"{name}_{nth}{suffix}" for name in ("same", "later"))
         copied(begun, path)
         is_killed = follow_and_die(stores[1], path, nth)
-        copied(path, other)
+        copied(path, later_path)
         follow(stores[1], path)
         # As without the kill: the same rows, in the same order, of perhaps two parts.
         assert [row[1:] for row in rows_in(path)] == expected, nth
-        follow(stores[2], other)  # the store went on meanwhile
-        assert newest(rows_in(other)) == latest, nth
+        follow(stores[2], later_path)  # the store went on meanwhile
+        assert newest(rows_in(later_path)) == latest, nth
         if not is_killed:
             break
     assert nth > 3

@@ -39,7 +39,7 @@ def test_a_folder_is_one_table_with_the_columns_and_their_kinds(tmp_path: Path) 
     assert [(field.name, str(field.type)) for field in table.schema] == [
         (column.name, kinds[column.kind]) for column in COLUMNS
     ]
-    assert [tuple(each.values()) for each in table.to_pylist()] == ROWS == rows_in(folder)
+    assert [tuple(cells.values()) for cells in table.to_pylist()] == ROWS == rows_in(folder)
 
 
 def test_polars_reads_the_folder(tmp_path: Path) -> None:

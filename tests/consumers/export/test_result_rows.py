@@ -29,7 +29,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def column(rows: list[Row], name: str) -> list[object]:
     """The cells of a column."""
-    return [each[NAMES.index(name)] for each in rows]
+    return [cells[NAMES.index(name)] for cells in rows]
 
 
 def test_each_experiment_has_the_rows_of_its_own_json(ledger: Ledger) -> None:
@@ -37,19 +37,24 @@ def test_each_experiment_has_the_rows_of_its_own_json(ledger: Ledger) -> None:
         rows = list(read_rows(ledger, ALL))
         for name in (None, *experiments_run.NAMES):
             answer = json.loads(b"".join(read_json(ledger, replace(ALL, experiment=name))))
-            own = [
-                each
-                for each in rows
-                if each[NAMES.index("experiment")] in ((name,) if name else (None, ""))
+            experiment_rows = [
+                cells
+                for cells in rows
+                if cells[NAMES.index("experiment")] in ((name,) if name else (None, ""))
             ]
             results, comparisons = answer["results"], answer["comparisons"]
             records = ["result"] * len(results) + ["comparison"] * len(comparisons)
-            assert column(own, "record") == records and comparisons
-            values = [one["value"] for one in results] + [None] * len(comparisons)
-            assert column(own, "value") == values
-            effects = [None] * len(results) + [one["effect_size"] for one in comparisons]
-            assert column(own, "effect_size") == effects
-            assert own == list(read_rows(ledger, replace(ALL, experiment=name)))[: len(own)]
+            assert column(experiment_rows, "record") == records and comparisons
+            values = [result["value"] for result in results] + [None] * len(comparisons)
+            assert column(experiment_rows, "value") == values
+            effects = [None] * len(results) + [
+                comparison["effect_size"] for comparison in comparisons
+            ]
+            assert column(experiment_rows, "effect_size") == effects
+            assert (
+                experiment_rows
+                == list(read_rows(ledger, replace(ALL, experiment=name)))[: len(experiment_rows)]
+            )
         assert set(column(rows, "experiment")) == {None, "", *experiments_run.NAMES}
         [store], [generation] = set(column(rows, "store")), set(column(rows, "generation"))
         assert (store, generation) == (ledger.store.id, 1)
@@ -70,9 +75,9 @@ def test_a_metric_is_that_of_the_experiments_that_count_it(ledger: Ledger) -> No
         for metric in set(column(every, "metric")):
             rows = list(read_rows(ledger, replace(ALL, metric=str(metric))))
             counted = {
-                each[NAMES.index("experiment")]
-                for each in every
-                if each[NAMES.index("metric")] == metric
+                cells[NAMES.index("experiment")]
+                for cells in every
+                if cells[NAMES.index("metric")] == metric
             }
             assert set(column(rows, "experiment")) == counted
 
@@ -80,9 +85,9 @@ def test_a_metric_is_that_of_the_experiments_that_count_it(ledger: Ledger) -> No
 def test_rows_are_new_until_they_are_noted() -> None:
     with closing(WrittenRows("s", "file")) as written:
         written.add([row(1, metric="a"), row(1, metric="b"), row(2, metric="a", looks=5)])
-        asked = [row(3, metric="a"), row(3, metric="b"), row(3, metric="c"), row(3, metric="c")]
-        assert list(written.new(asked)) == [asked[0], asked[2]]
-        assert list(written.new(asked)) == []
+        batch = [row(3, metric="a"), row(3, metric="b"), row(3, metric="c"), row(3, metric="c")]
+        assert list(written.new(batch)) == [batch[0], batch[2]]
+        assert list(written.new(batch)) == []
 
 
 def test_rows_of_another_store_are_refused() -> None:

@@ -38,7 +38,7 @@ def head(ledger: Ledger, generation: Generation) -> Head:
 @pytest.fixture
 def ledgers(tmp_path: Path) -> Iterator[list[Ledger]]:
     """Four of one store, with connections of their own. Nothing has to be tried again."""
-    found = [opened(tmp_path) for _ in range(4)]
-    yield found
-    for ledger in found:
+    all_ledgers = [opened(tmp_path) for _ in range(4)]
+    yield all_ledgers
+    for ledger in all_ledgers:
         ledger.close()

@@ -30,12 +30,12 @@ def counts(pane: Pane, offset: int) -> bool:
 @functools.cache
 def state_of(pane: Pane, offsets: range, keys: int, log: int) -> PerKey:
     """What the events at these offsets add to a pane. Nobody changes it."""
-    mine = [offset for offset in offsets if counts(pane, offset)]
+    pane_offsets = [offset for offset in offsets if counts(pane, offset)]
     state = PerKey(Ratio(), 10_000)
-    if mine:
+    if pane_offsets:
         # A step that shares no factor with the number of keys visits all of them.
-        names = [(0, f"key {offset * 7919 % keys}") for offset in mine]
-        state.update(names, numerators=[(offset + log) % 3 == 0 for offset in mine])
+        names = [(0, f"key {offset * 7919 % keys}") for offset in pane_offsets]
+        state.update(names, numerators=[(offset + log) % 3 == 0 for offset in pane_offsets])
     return state
 
 
@@ -80,27 +80,27 @@ def filled(
     rng = random.Random(seed)
     generation, heads = begun(ledger)
     for _ in range(commits):
-        at = rng.randrange(len(heads))
+        index = rng.randrange(len(heads))
         n = rng.randrange(1, 30)
-        heads[at] = committed(ledger, generation, heads[at], n, keys=keys, limit=limit)
+        heads[index] = committed(ledger, generation, heads[index], n, keys=keys, limit=limit)
     return generation, heads
 
 
-def sums(held: Stored) -> dict[tuple[Pane, int], bytes]:
+def sums(contents: Stored) -> dict[tuple[Pane, int], bytes]:
     """The merged state of each pane and head, as bytes."""
-    found = held.sums(lambda row: (row.pane, row.head))
-    return {key: state.to_bytes() for key, state in found.items()}
+    states = contents.sums(lambda row: (row.pane, row.head))
+    return {key: state.to_bytes() for key, state in states.items()}
 
 
-def require_true_rows(held: Stored, keys: int, limit: int = SHARD_BYTES) -> None:
+def require_true_rows(contents: Stored, keys: int, limit: int = SHARD_BYTES) -> None:
     """Every row counts the events of its offsets and keys, all of them and no others, each event
     is in one row of each pane that has it, and no row is too large."""
-    logs = {head.id: head.partition.number for head in held.seen.heads}
-    for row, state in held.rows:
+    logs = {head.id: head.partition.number for head in contents.seen.heads}
+    for row, state in contents.rows:
         offsets = range(row.start_offset, row.end_offset)
         parts = parts_of(row.pane, offsets, keys, logs[row.head], row.key_ranges)
         assert parts[row.key_range] == state, row
         assert len(state) <= limit, row
-    for (pane, head), data in sums(held).items():
-        (end,) = (one.next_offset for one in held.seen.heads if one.id == head)
+    for (pane, head), data in sums(contents).items():
+        (end,) = (log_head.next_offset for log_head in contents.seen.heads if log_head.id == head)
         assert state_of(pane, range(end), keys, logs[head]).to_bytes() == data

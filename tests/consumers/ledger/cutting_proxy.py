@@ -33,10 +33,12 @@ class CuttingProxy:
         self._target: URL = make_url(url)
         self._listener = socket.create_server(("127.0.0.1", 0))
         query = {key: value for key, value in self._target.query.items() if key != "host"}
-        here = self._target.set(host="127.0.0.1", port=self._listener.getsockname()[1], query=query)
+        address = self._target.set(
+            host="127.0.0.1", port=self._listener.getsockname()[1], query=query
+        )
         # Encrypted traffic cannot be read.
-        here = here.update_query_dict({"sslmode": "disable", "gssencmode": "disable"})
-        self.url = here.render_as_string(hide_password=False)
+        address = address.update_query_dict({"sslmode": "disable", "gssencmode": "disable"})
+        self.url = address.render_as_string(hide_password=False)
         self.moment: Moment | None = None  # cut there once
         self.choose: Callable[[], Moment | None] | None = None  # asked at every COMMIT
         self.cuts: Counter[str] = Counter()
@@ -71,12 +73,12 @@ class CuttingProxy:
 
     def due(self) -> Moment | None:
         """Where to cut the COMMIT that has just come."""
-        found, self.moment = self.moment, None
-        if found is None and self.choose is not None:
-            found = self.choose()
-        if found is not None:
-            self.cuts[found] += 1
-        return found
+        moment, self.moment = self.moment, None
+        if moment is None and self.choose is not None:
+            moment = self.choose()
+        if moment is not None:
+            self.cuts[moment] += 1
+        return moment
 
     def close(self) -> None:
         """End all connections, and take no more."""
@@ -92,7 +94,9 @@ class _Link:
         self.proxy, self.client, self.server = proxy, client, server
         self.is_swallowing = False
         self.is_committed = threading.Event()
-        self.threads = [threading.Thread(target=one, daemon=True) for one in (self._up, self._down)]
+        self.threads = [
+            threading.Thread(target=pump, daemon=True) for pump in (self._up, self._down)
+        ]
         for thread in self.threads:
             thread.start()
 

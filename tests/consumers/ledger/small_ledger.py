@@ -87,31 +87,32 @@ WRITES: dict[str, Write] = {
 
 def require_once(ledger: Ledger, write: str) -> None:
     """The ledger is as it is after this write alone."""
-    seen, rows = stored(ledger)
-    found = {
-        "begin": (seen.generation.revision, len(seen.generation.metrics)) == (2, 3),
-        "new generation": [one.id for one in ledger.generations()] == [1, 2],
-        "resolve": [one.next_offset for one in seen.heads] == [0, 3],
-        "commit": (seen.counters.rows, len(rows)) == (4, 1),
-        "skip": [(one.next_offset, one.lost) for one in seen.heads] == [(7, 7)],
-        "follow": [(one.next_offset, one.closed) for one in seen.heads] == [(0, True), (2, False)],
-        "raise floor": seen.generation.floor_ms == 1000,
+    snapshot, rows = stored(ledger)
+    outcomes = {
+        "begin": (snapshot.generation.revision, len(snapshot.generation.metrics)) == (2, 3),
+        "new generation": [generation.id for generation in ledger.generations()] == [1, 2],
+        "resolve": [head.next_offset for head in snapshot.heads] == [0, 3],
+        "commit": (snapshot.counters.rows, len(rows)) == (4, 1),
+        "skip": [(head.next_offset, head.lost) for head in snapshot.heads] == [(7, 7)],
+        "follow": [(head.next_offset, head.closed) for head in snapshot.heads]
+        == [(0, True), (2, False)],
+        "raise floor": snapshot.generation.floor_ms == 1000,
     }
-    assert found[write], write
+    assert outcomes[write], write
 
 
 def monitor_of(ledger: Ledger, generation: int, fingerprint: str) -> Monitor:
     """All looks at an experiment, read one by one: `read_watched` is a short way to it."""
 
     def work(connection: Connection) -> Monitor:
-        mine = look.c.generation == generation, look.c.experiment == fingerprint
+        conditions = look.c.generation == generation, look.c.experiment == fingerprint
         readings: dict[int, dict[str, Anytime]] = {}
-        for row in connection.execute(select(look_reading).join(look).where(*mine)):
-            of = Anytime(row.lower, row.upper, row.log_e, bool(row.gated), row.reason)
-            readings.setdefault(row.look, {})[row.comparison] = of
+        for row in connection.execute(select(look_reading).join(look).where(*conditions)):
+            reading = Anytime(row.lower, row.upper, row.log_e, bool(row.gated), row.reason)
+            readings.setdefault(row.look, {})[row.comparison] = reading
         return Monitor.of(
             Look.at(fingerprint, generation, json.loads(row.heads), readings.get(row.id, {}))
-            for row in connection.execute(select(look).where(*mine))
+            for row in connection.execute(select(look).where(*conditions))
         )
 
     return ledger.store.read(work)

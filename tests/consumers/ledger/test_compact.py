@@ -69,12 +69,14 @@ def done(
     end = max(extent.end_offset for extent in group.extents)
     coarsest = min(group.extents, key=lambda extent: extent.key_ranges)
     ranges = max(coarsest.key_ranges, group.ranges)
-    each = ranges // coarsest.key_ranges
-    nodes = range(coarsest.key_range * each, coarsest.key_range * each + each)
+    factor = ranges // coarsest.key_ranges
+    nodes = range(coarsest.key_range * factor, coarsest.key_range * factor + factor)
     if coarsest.key_ranges >= group.ranges:
-        ranges, one = group.ranges, node(coarsest, group.ranges)
-        nodes = range(one, one + 1)
-    return left + [row(next_id + i, at, ranges, start, end, size) for i, at in enumerate(nodes)]
+        ranges, single_node = group.ranges, node(coarsest, group.ranges)
+        nodes = range(single_node, single_node + 1)
+    return left + [
+        row(next_id + i, key_range, ranges, start, end, size) for i, key_range in enumerate(nodes)
+    ]
 
 
 def test_more_rows_than_the_limit_are_merged_and_the_newest_stay_for_those_who_follow() -> None:
@@ -101,7 +103,7 @@ def test_ranges_of_keys_that_share_none_are_merged_apart() -> None:
 
 
 def test_depth_counts_the_rows_over_one_key_and_each_row_lies_in_one_of_fewer_ranges() -> None:
-    assert [node(row(0, at, 4, 0, 1, 9), 2) for at in range(4)] == [0, 0, 1, 1]
+    assert [node(row(0, key_range, 4, 0, 1, 9), 2) for key_range in range(4)] == [0, 0, 1, 1]
     assert depth([*in_a_row(5, ranges=4), *in_a_row(7, ranges=4, at=1)]) == 7
     assert depth([*in_a_row(5, ranges=4), *in_a_row(7, ranges=2), *in_a_row(1)]) == 13
 
@@ -118,8 +120,10 @@ def test_rows_side_by_side_are_merged_or_cut_together() -> None:
     """A wide row, and after it two of half of its keys for each commit."""
     halves = [
         replace(half, start_offset=10 * i, end_offset=10 * i + 10)
-        for at in (0, 1)
-        for i, half in enumerate(in_a_row(ABOVE, ranges=2, at=at, first=1 + 100 * at), start=1)
+        for key_range in (0, 1)
+        for i, half in enumerate(
+            in_a_row(ABOVE, ranges=2, at=key_range, first=1 + 100 * key_range), start=1
+        )
     ]
     extents = [*in_a_row(1), *halves]
     old = {extent for extent in extents if extent.start_offset <= 10 * (ABOVE - LEAVE)}
@@ -136,10 +140,10 @@ def test_groups_share_no_row_and_keep_the_order_and_the_limit(seed: int) -> None
     extents: list[DeltaMetadata] = []
     for i in range(120):
         ranges = rng.choice([1, 1, 2, 4, 8])
-        for at in range(ranges):
+        for key_range in range(ranges):
             if rng.random() < 0.9:
                 extents.append(
-                    row(len(extents), at, ranges, 10 * i, 10 * i + 10, rng.randrange(500))
+                    row(len(extents), key_range, ranges, 10 * i, 10 * i + 10, rng.randrange(500))
                 )
     rng.shuffle(extents)
     groups = plan(extents, merge_bytes=3000)
@@ -194,10 +198,15 @@ each_store = pytest.mark.usefixtures("each_store")
 KEYS = 50
 
 
-def counted(held: Stored) -> object:
+def counted(contents: Stored) -> object:
     """What a reader can see: all but the rows."""
-    seen = held.seen
-    return seen.generation, seen.heads, sums(held), {size.pane for size in seen.panes}
+    snapshot = contents.seen
+    return (
+        snapshot.generation,
+        snapshot.heads,
+        sums(contents),
+        {size.pane for size in snapshot.panes},
+    )
 
 
 # How many rows a head may have, bytes of a group, and bytes of a row: each two values of two of
@@ -246,10 +255,10 @@ def test_only_heads_with_many_rows_are_merged_unasked(ledger: Ledger) -> None:
         for _ in range(commits):
             head = committed(ledger, generation, head, 14, keys=KEYS)
     list(Compactor(ledger.store).steps())
-    held = stored(ledger)
-    rows = Counter(row.head for row, _ in held.rows)
+    contents = stored(ledger)
+    rows = Counter(row.head for row, _ in contents.rows)
     assert [rows[head.id] // len(PANES) for head in heads] == [ABOVE, 5, 3]
-    require_true_rows(held, KEYS)
+    require_true_rows(contents, KEYS)
 
 
 @each_store
@@ -259,20 +268,22 @@ def test_rows_of_old_generations_and_closed_heads_are_merged_and_those_of_retrie
     generation, heads = filled(ledger, 40)
     retried = sorted(row.id for row, _ in stored(ledger).rows)[::3]
     with ledger.store.engine.begin() as connection:
-        one = {"id": 1, "generation": generation.id, "created_ms": 5, "note": ""}
-        connection.execute(insert(retry).values(one))
+        retry_row = {"id": 1, "generation": generation.id, "created_ms": 5, "note": ""}
+        connection.execute(insert(retry).values(retry_row))
         connection.execute(update(delta).where(delta.c.id.in_(retried)).values(retry=1))
     ledger.follow(generation, heads[0], heads[0].partition, 0)
     ledger.begin({"ctr": "other"}, {"ctr": {}}, new_generation=True)
     before = stored(ledger, generation.id)
-    said: list[Compacted] = []
-    total = compact(ledger.store, said.append)
-    assert said[-1] == total
-    assert [one.rows_before for one in said] == sorted({one.rows_before for one in said})
+    reports: list[Compacted] = []
+    total = compact(ledger.store, reports.append)
+    assert reports[-1] == total
+    assert [report.rows_before for report in reports] == sorted(
+        {report.rows_before for report in reports}
+    )
     assert compact(ledger.store) == Compacted()
     after = stored(ledger, generation.id)
     assert counted(after) == counted(before)
-    assert {one for one in before.rows if one[0].id in retried} <= set(after.rows)
+    assert {pair for pair in before.rows if pair[0].id in retried} <= set(after.rows)
     log_rows = Counter((row.pane, row.head) for row, _ in after.rows if row.retry is None)
     assert list(log_rows.values()) == [1] * 9
 
@@ -284,10 +295,10 @@ def test_what_there_is_to_merge_and_what_was_done_is_said(ledger: Ledger) -> Non
         for _ in range(commits):
             head = committed(ledger, generation, head, 14, keys=KEYS, panes=PANES[:1])
     assert count_mergeable(ledger.store) == 5
-    said: list[Compacted] = []
-    total = compact(ledger.store, said.append)
-    assert [(one.rows_before, one.rows_after) for one in said] == [(2, 1), (5, 2)]
-    assert said[-1] == total
+    reports: list[Compacted] = []
+    total = compact(ledger.store, reports.append)
+    assert [(report.rows_before, report.rows_after) for report in reports] == [(2, 1), (5, 2)]
+    assert reports[-1] == total
     assert count_mergeable(ledger.store) == 0
 
 
@@ -311,12 +322,12 @@ def test_rows_that_are_not_as_they_were_read_are_not_merged(ledger: Ledger) -> N
         assert Compactor(ledger.store, above=1).merge(run, half) is not None
 
     def flagged(head: Head, run: MergeRun, group: MergeGroup) -> None:
-        mine = update(delta).where(delta.c.head == head.id)
-        ledger.store.write(lambda c, _: c.execute(mine.values(for_coarser=True)))
+        statement = update(delta).where(delta.c.head == head.id)
+        ledger.store.write(lambda c, _: c.execute(statement.values(for_coarser=True)))
 
     def of_another_log(head: Head, run: MergeRun, group: MergeGroup) -> None:
-        mine = update(head_table).where(head_table.c.id == head.id)
-        ledger.store.write(lambda c, _: c.execute(mine.values(partition=99)))
+        statement = update(head_table).where(head_table.c.id == head.id)
+        ledger.store.write(lambda c, _: c.execute(statement.values(partition=99)))
 
     for head, change in zip(
         heads, (given_again, half_merged, flagged, of_another_log), strict=True
@@ -327,13 +338,13 @@ def test_rows_that_are_not_as_they_were_read_are_not_merged(ledger: Ledger) -> N
         (group,) = compactor.plan(run)
         read = ledger.store.read(lambda c, run=run, group=group: _states(c, run, group))
         assert read is not None
-        made = compactor._fold(run.pane, group, read[1], ())
+        merged_rows = compactor._fold(run.pane, group, read[1], ())
         change(head, run, group)
         before = stored(ledger)
         with pytest.raises(_NotAsRead):
             ledger.store.write(
-                lambda c, _, run=run, group=group, of=read[0], made=made: _exchange(
-                    c, of, run, group, made
+                lambda c, _, run=run, group=group, log_head=read[0], rows=merged_rows: _exchange(
+                    c, log_head, run, group, rows
                 )
             )
         if change is not of_another_log:

@@ -47,15 +47,15 @@ def test_two_compactors_whose_steps_take_turns(ledger: Ledger, seed: int) -> Non
     compactors = [Compactor(ledger.store, above=1 + 4 * i, row_bytes=900) for i in range(2)]
     merged = lost = 0
     for _ in range(60):
-        at = rng.randrange(2)
-        compactor = compactors[at]
+        turn = rng.randrange(2)
+        compactor = compactors[turn]
         if rng.random() < 0.1:
             log = rng.randrange(3)
             heads[log] = committed(ledger, generation, heads[log], 9, keys=KEYS, limit=900)
-        if not plans[at]:
-            plans[at] = [(s, g) for s in compactor.runs() for g in compactor.plan(s)]
-            rng.shuffle(plans[at])
-        elif compactor.merge(*plans[at].pop()) is None:  # type: ignore[arg-type]
+        if not plans[turn]:
+            plans[turn] = [(s, g) for s in compactor.runs() for g in compactor.plan(s)]
+            rng.shuffle(plans[turn])
+        elif compactor.merge(*plans[turn].pop()) is None:  # type: ignore[arg-type]
             lost += 1
         else:
             merged += 1
@@ -107,13 +107,13 @@ def test_threads_that_commit_merge_and_read(ledger: Ledger) -> None:
 
 def require_sums(ledger: Ledger) -> None:
     """What one snapshot says is what its heads say was counted."""
-    seen = stored(ledger)
-    ends = {head.id: (head.partition.number, head.next_offset) for head in seen.seen.heads}
-    for (pane, head), data in sums(seen).items():
+    contents = stored(ledger)
+    ends = {head.id: (head.partition.number, head.next_offset) for head in contents.seen.heads}
+    for (pane, head), data in sums(contents).items():
         number, end = ends[head]
         assert state_of(pane, range(end), KEYS, number).to_bytes() == data
     if all(end for _, end in ends.values()):
-        assert len(sums(seen)) == len(PANES) * len(ends)
+        assert len(sums(contents)) == len(PANES) * len(ends)
 
 
 @pytest.mark.usefixtures("each_store")
@@ -134,9 +134,9 @@ def test_a_floor_that_rises_while_its_windows_are_merged(ledger: Ledger) -> None
         assert raised.result().floor_ms == 2 * HOUR
         for merger in mergers:
             merger.result()
-    seen = stored(ledger)
-    assert {size.pane for size in seen.seen.panes} == {PANES[0]}
-    require_true_rows(seen, KEYS)
+    contents = stored(ledger)
+    assert {size.pane for size in contents.seen.panes} == {PANES[0]}
+    require_true_rows(contents, KEYS)
 
 
 def test_a_compactor_that_is_killed_leaves_all_or_nothing_of_a_group(tmp_path: Path) -> None:

@@ -45,36 +45,36 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 def plans(ledger: Ledger, read: Callable[[], object]) -> list[str]:
     """How SQLite finds the rows of `delta` in each query of `read`."""
-    asked: list[tuple[str, object]] = []
+    queries: list[tuple[str, object]] = []
 
     def note(_1: object, _2: object, statement: str, parameters: object, *_3: object) -> None:
         if "FROM delta" in statement:
-            asked.append((statement, parameters))
+            queries.append((statement, parameters))
 
     event.listen(ledger.store.engine, "before_cursor_execute", note)
     read()
     event.remove(ledger.store.engine, "before_cursor_execute", note)
-    found: list[str] = []
+    details: list[str] = []
     with ledger.store.engine.connect() as connection:
-        for statement, parameters in asked:
+        for statement, parameters in queries:
             rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)  # type: ignore[arg-type]
-            found += [row[3] for row in rows if " delta" in row[3]]
-    return found
+            details += [row[3] for row in rows if " delta" in row[3]]
+    return details
 
 
 def test_all_but_states_is_read_from_the_index_alone(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
     assert plans(ledger, lambda: view(ledger, lambda now: now.version)) == []
-    found = plans(
+    details = plans(
         ledger, lambda: view(ledger, lambda now: (now.snapshot, now.delta_metadata(PANES)))
     )
-    assert len(found) == 3  # metrics that have the same panes share a query
-    assert all("grouping=? AND window_start_ms=?" in plan for plan in found[1:])
+    assert len(details) == 3  # metrics that have the same panes share a query
+    assert all("grouping=? AND window_start_ms=?" in plan for plan in details[1:])
     run = MergeRun(generation.id, PANES[1], head.id)
-    found += plans(ledger, lambda: Compactor(ledger.store).plan(run))
-    assert len(found) == 4
-    for plan in found:
+    details += plans(ledger, lambda: Compactor(ledger.store).plan(run))
+    assert len(details) == 4
+    for plan in details:
         assert plan.startswith("SEARCH delta USING COVERING INDEX delta_outline (generation=?")
 
 
@@ -95,26 +95,28 @@ FINEST: list[tuple[list[tuple[str, ...]], dict[int, tuple[int, ...]]]] = [
 
 
 def test_each_grouping_follows_from_one_finest_with_the_fewest_names() -> None:
-    for by, expected in FINEST:
-        assert finest(by) == expected
-        assert bases(by) == {place: base for base, places in expected.items() for place in places}
-        assert sorted([*expected, *bases(by)]) == list(range(len(by)))
+    for groupings, expected in FINEST:
+        assert finest(groupings) == expected
+        assert bases(groupings) == {
+            place: base for base, places in expected.items() for place in places
+        }
+        assert sorted([*expected, *bases(groupings)]) == list(range(len(groupings)))
 
 
 def test_names_are_taken_by_their_place_in_the_finer_grouping() -> None:
-    by = [("b",), ("c", "a"), ("a", "b", "c")]
+    groupings = [("b",), ("c", "a"), ("a", "b", "c")]
     state = PerKey(Ratio(), 4)
     keys = [(2, "a1", "b1", "c1"), (2, "a1", None, "c2"), (2, "a2", "b1", "c1")]
     state.update(keys, numerators=[1, 2, 4])
-    wanted: list[dict[Key, list[int]]] = [
+    cases: list[dict[Key, list[int]]] = [
         {(0, "b1"): [1, 4], (0, None): [2]},
         {(1, "c1", "a1"): [1], (1, "c2", "a1"): [2], (1, "c1", "a2"): [4]},
     ]
-    for place, expected in enumerate(wanted):
-        alone = PerKey(Ratio(), 4)
+    for place, expected in enumerate(cases):
+        separate_state = PerKey(Ratio(), 4)
         for key, numerators in expected.items():
-            alone.update([key] * len(numerators), numerators=numerators)
-        assert summed(state, by, 2, place).to_bytes() == alone.to_bytes()
+            separate_state.update([key] * len(numerators), numerators=numerators)
+        assert summed(state, groupings, 2, place).to_bytes() == separate_state.to_bytes()
 
 
 def test_a_state_stands_for_coarser_ones_if_it_is_one_row_with_all_keys_apart() -> None:
@@ -147,8 +149,8 @@ def pairs(*rows: DeltaMetadata) -> list[tuple[tuple[int, int], tuple[int, int]]]
 
 def test_rows_that_share_an_offset_overlap() -> None:
     assert pairs(row(5, 9), row(0, 5), row(12, 20)) == []
-    for other in ((0, 5), (4, 6), (2, 3), (0, 1)):
-        assert len(pairs(row(0, 5), row(*other))) == 1, other
+    for span in ((0, 5), (4, 6), (2, 3), (0, 1)):
+        assert len(pairs(row(0, 5), row(*span))) == 1, span
 
 
 def test_a_row_within_an_earlier_one_is_found_behind_others() -> None:
@@ -170,8 +172,8 @@ def test_rows_overlap_only_where_a_key_may_be_in_both() -> None:
 def test_what_a_log_has_rows_of_is_known_by_few_ranges_and_where_none_lies_across(
     ledger: Ledger,
 ) -> None:
-    generation, (head, other, _) = begun(ledger)
-    committed(ledger, generation, other, 56, keys=5)
+    generation, (head, second_head, _) = begun(ledger)
+    committed(ledger, generation, second_head, 56, keys=5)
     for n in (14, 14, -7, 14, 14):
         if n < 0:
             head = ledger.skip(generation, head, head.next_offset - n)
@@ -187,7 +189,7 @@ def test_a_copy_that_failed_half_way_is_made_anew(ledger: Ledger, tmp_path: Path
     generation, (head, *_) = begun(ledger)
     committed(ledger, generation, head, 14, keys=5)
     with closing(Ledger.open(str(tmp_path / "copy.db"), create=True)) as copy:
-        first, again = (copy_ledger(ledger.store, copy.store) for _ in range(2))
-        assert first == again
-        assert [one.current for one in copy.generations()] == [False]
+        first, second = (copy_ledger(ledger.store, copy.store) for _ in range(2))
+        assert first == second
+        assert [entry.current for entry in copy.generations()] == [False]
         assert stored(copy, generation.id).rows == stored(ledger).rows

@@ -101,7 +101,7 @@ def states(store: Path) -> Mapping[Pane, Accumulator]:
 def file_hash(path: Path) -> str:
     """The hash of all files of a store."""
     files = sorted(path.parent.glob(f"{path.name}*"))
-    return sha256(b"".join(one.read_bytes() for one in files)).hexdigest()
+    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 @pytest.mark.parametrize(("version", "kind"), CONTINUED)
@@ -134,8 +134,8 @@ def test_readers_leave_a_former_store_as_it_is(
         unreadable = UNREADABLE.get((version, kind), {})
         if command == "results" and "experiment/auc" in unreadable:
             assert code == 0
-            said = capsys.readouterr()
-            assert "experiment is not shown: state bytes" in said.out and not said.err
+            output = capsys.readouterr()
+            assert "experiment is not shown: state bytes" in output.out and not output.err
             assert main([command, str(store), "--metric", "auc"]) == 0
         elif command == "results" and unreadable:
             assert code == 1
@@ -175,15 +175,15 @@ def test_a_store_that_cannot_go_on_is_refused_before_anything_is_written(
     before = file_hash(tmp_path / "store.db")
     for flags in (["--check"], []):
         assert run(path, *flags) == 3
-        said = capsys.readouterr().err
+        stderr = capsys.readouterr().err
         for name, state in UNREADABLE.get((version, kind), {}).items():
-            assert f"metric {name}: the store holds states of {state}" in said
+            assert f"metric {name}: the store holds states of {state}" in stderr
             experiment = name.startswith("experiment/")
             flag = "--drop-metric experiment" if experiment else f"--restart-metric {name}"
-            assert flag in said
-        assert "--new-generation" in said
+            assert flag in stderr
+        assert "--new-generation" in stderr
         if not flags:
-            assert f"its schema still has version {version}" in said
+            assert f"its schema still has version {version}" in stderr
         assert file_hash(tmp_path / "store.db") == before
 
 
@@ -195,9 +195,9 @@ def test_a_metric_whose_states_cannot_be_read_is_counted_anew_on_request(
     names = UNREADABLE[version, kind]
     flags = [f"--restart-metric={name}" for name in names]
     assert run(path, *flags, "--check") == 0
-    said = capsys.readouterr().err
+    stderr = capsys.readouterr().err
     for name in names:
-        assert f"metric {name}: counted anew; a run drops its stored states" in said
+        assert f"metric {name}: counted anew; a run drops its stored states" in stderr
     assert run(path, *flags) == 0
     assert run(path, *flags) == 0  # a restart with the same flags changes nothing
     assert run(fresh(tmp_path / "whole", kind)) == 0
@@ -214,8 +214,10 @@ def test_a_metric_whose_states_cannot_be_read_is_counted_anew_on_request(
 
 def test_states_that_no_one_reads_any_more_stay_as_they_are(tmp_path: Path) -> None:
     path = former(tmp_path, 1, "plain")
-    kept = [line for line in config("plain").splitlines() if not line.startswith(("ctr", "by_"))]
-    path.write_text("\n".join(kept), encoding="utf-8")
+    config_lines = [
+        line for line in config("plain").splitlines() if not line.startswith(("ctr", "by_"))
+    ]
+    path.write_text("\n".join(config_lines), encoding="utf-8")
     assert run(path, "--drop-metric=ctr", "--drop-metric=by_user") == 0
     store = str(tmp_path / "store.db")
     with closing(sqlite3.connect(store)) as database, database:
@@ -253,8 +255,8 @@ def test_a_former_experiment_goes_on_beside_one_with_a_name(
     path = former(tmp_path, 7, "rates")
     path.write_text(config("rates") + NAMED, encoding="utf-8")
     assert run(path, "--check") == 0
-    said = capsys.readouterr().err
-    assert "experiment ranker: added; it would count events from these offsets on" in said
+    stderr = capsys.readouterr().err
+    assert "experiment ranker: added; it would count events from these offsets on" in stderr
     assert run(path) == 0
     assert run(fresh(tmp_path / "whole", "rates")) == 0
     rest = fresh(tmp_path / "rest", "rates", lines("rates")[FIRST:])
@@ -300,9 +302,9 @@ def test_a_check_says_that_a_run_migrates(
     path = former(tmp_path, 5, "rates")
     before = file_hash(tmp_path / "store.db")
     assert run(path, "--check") == 0
-    said = capsys.readouterr().err
-    assert f"its schema has version 5; a run migrates it to version {VERSION}" in said
-    assert "counted up to offset" in said
+    stderr = capsys.readouterr().err
+    assert f"its schema has version 5; a run migrates it to version {VERSION}" in stderr
+    assert "counted up to offset" in stderr
     assert file_hash(tmp_path / "store.db") == before
     with closing(sqlite3.connect(tmp_path / "store.db")) as database, database:
         database.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'")
@@ -322,7 +324,7 @@ def test_settings_that_were_changed_are_refused_by_their_present_names(tmp_path:
             settings.store.url, settings.fingerprints(), settings.descriptions
         ).close()
     assert "metric auc: max_keys was 10000, is 7" in caught.value.differences
-    assert not any("buckets" in one for one in caught.value.differences)
+    assert not any("buckets" in difference for difference in caught.value.differences)
     assert file_hash(tmp_path / "store.db") == before
 
 
@@ -333,17 +335,19 @@ def test_a_former_state_file_merges_with_one_of_today(
     state = HERE / f"version_{version}_{kind}.state"
     if (version, kind) in UNREADABLE:
         assert main(["show", str(state)]) == 3
-        said = capsys.readouterr().err
-        assert any(f"got '{one}'" in said for one in UNREADABLE[version, kind].values())
-        assert "use the release that wrote it" in said
+        stderr = capsys.readouterr().err
+        assert any(
+            f"got '{state_name}'" in stderr for state_name in UNREADABLE[version, kind].values()
+        )
+        assert "use the release that wrote it" in stderr
         return
     for folder, log in (("rest", lines(kind)[FIRST:]), ("whole", lines(kind))):
         assert run(fresh(tmp_path / folder, kind, log)) == 0
         store, output = tmp_path / folder / "store.db", tmp_path / f"{folder}.state"
         assert main(["export", str(store), "-o", str(output)]) == 0
-    both = str(tmp_path / "both.state")
-    assert main(["merge", str(state), str(tmp_path / "rest.state"), "-o", both]) == 0
-    assert load(both).digest() == load(str(tmp_path / "whole.state")).digest()
+    merged_path = str(tmp_path / "both.state")
+    assert main(["merge", str(state), str(tmp_path / "rest.state"), "-o", merged_path]) == 0
+    assert load(merged_path).digest() == load(str(tmp_path / "whole.state")).digest()
 
 
 @pytest.mark.parametrize(("version", "kind"), [file for file in FILES if file[0] > 3])
@@ -355,4 +359,4 @@ def test_a_writer_without_leave_to_migrate_is_refused(tmp_path: Path) -> None:
     former(tmp_path, 4, "plain")
     store = open_store(str(tmp_path / "store.db"), create=False)
     with closing(store), pytest.raises(SchemaMismatch, match="start `streammetrics run` on it"):
-        store.write(lambda connection, again: None)
+        store.write(lambda connection, is_retry: None)

@@ -53,10 +53,10 @@ def change(ledger: Ledger, work: Callable[[Connection], object]) -> None:
 
 def swapped(ledger: Ledger, generation: Generation, *rows: int) -> tuple[Head, ...]:
     """The heads of both logs; then the store is emptied, and they are made in the other order."""
-    known = tuple(ledger.resolve(generation, log, 10) for log in (LOG, OTHER))
-    for head, n in zip(known, rows, strict=False):
+    heads = tuple(ledger.resolve(generation, log, 10) for log in (LOG, OTHER))
+    for head, n in zip(heads, rows, strict=False):
         ledger.commit(generation, commit(head, n, TOTAL, HOUR))
-    known = ledger.heads(generation)
+    heads = ledger.heads(generation)
 
     def empty(connection: Connection) -> None:
         for table in (schema.delta, schema.quarantine, schema.head):
@@ -67,8 +67,8 @@ def swapped(ledger: Ledger, generation: Generation, *rows: int) -> tuple[Head, .
         ledger.resolve(generation, log, 10)
     sqlite = ledger.store.engine.dialect.name == "sqlite"
     now = {head.partition: head.id for head in ledger.heads(generation)}
-    assert not sqlite or now == {OTHER: known[0].id, LOG: known[1].id}
-    return known
+    assert not sqlite or now == {OTHER: heads[0].id, LOG: heads[1].id}
+    return heads
 
 
 def test_a_row_number_that_is_another_logs_moves_and_closes_no_head(
@@ -93,20 +93,20 @@ def test_a_retry_and_a_forwarder_take_no_entry_for_another(
     # The entries that both read, before the store was emptied, and what stands there now.
     for head in ledger.heads(generation):
         ledger.commit(generation, commit(head, 4))
-    known = [replace(entry, partition=log, sha256="11" * 32) for entry, log in zip(
+    entries = [replace(entry, partition=log, sha256="11" * 32) for entry, log in zip(
         ledger.quarantine(), (LOG, OTHER), strict=True)]  # fmt: skip
-    mark_forwarded(ledger.store, known)
+    mark_forwarded(ledger.store, entries)
     with pytest.raises(NotOpen):
-        found = [RetriedEntries([known[0]], Commit(first, 10, 11, None, Counters()))]
-        write_retry(ledger.store, generation, found, created_ms=1, note='{"token": 1}')
+        retries = [RetriedEntries([entries[0]], Commit(first, 10, 11, None, Counters()))]
+        write_retry(ledger.store, generation, retries, created_ms=1, note='{"token": 1}')
     (head, _) = ledger.heads(generation)
-    found = [RetriedEntries(ledger.quarantine()[:1], Commit(head, 10, 11, None, Counters()))]
+    retries = [RetriedEntries(ledger.quarantine()[:1], Commit(head, 10, 11, None, Counters()))]
     change(
         ledger,
         lambda c: c.execute(update(schema.head).values(partition=schema.head.c.partition + 7)),
     )
     with pytest.raises(NotOpen, match="its head no longer exists"):
-        write_retry(ledger.store, generation, found, created_ms=1, note='{"token": 1}')
+        write_retry(ledger.store, generation, retries, created_ms=1, note='{"token": 1}')
     rows = ledger.store.read(lambda c: c.execute(select(schema.quarantine)).all())
     assert [(row.done, row.forwarded) for row in rows] == [(False, False)] * 2
 
@@ -132,10 +132,10 @@ def test_nothing_is_written_to_another_store(
     for _ in range(2):
         head = ledger.commit(generation, commit(head, 4))
     entries, before, store = ledger.quarantine(), everything(ledger), ledger.store
-    mine = update(schema.meta).where(schema.meta.c.key == schema.STORE_ID)
-    change(ledger, lambda c: c.execute(mine.values(value="ab" * 16)))
+    statement = update(schema.meta).where(schema.meta.c.key == schema.STORE_ID)
+    change(ledger, lambda c: c.execute(statement.values(value="ab" * 16)))
     for write in (
-        *(partial(one, ledger, generation, head) for one in WRITES.values()),
+        *(partial(operation, ledger, generation, head) for operation in WRITES.values()),
         lambda: claim(store, 1, "print", now_ms=0, every_ms=1, last=False),
         lambda: take(store, ROWS[0]),
         lambda: mark_forwarded(store, entries),
@@ -203,19 +203,19 @@ def test_a_copy_in_its_place_is_another_file(
 def test_a_commit_continues_the_history_that_it_knows(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
-    one = ledger.commit(generation, commit(head, 4, TOTAL))
-    other = head_after_commit(commit(head, 4, HOUR))
-    assert (other.next_offset, other.id) == (one.next_offset, one.id)
+    total_head = ledger.commit(generation, commit(head, 4, TOTAL))
+    hour_head = head_after_commit(commit(head, 4, HOUR))
+    assert (hour_head.next_offset, hour_head.id) == (total_head.next_offset, total_head.id)
     with pytest.raises(Fenced):
-        ledger.commit(generation, commit(other, 2))
-    ledger.commit(generation, commit(one, 2))
+        ledger.commit(generation, commit(hour_head, 2))
+    ledger.commit(generation, commit(total_head, 2))
 
 
 def test_a_digest_says_what_was_committed(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
     plain = commit(head, 4, TOTAL)
-    others = [
+    variations = [
         commit(head, 5, TOTAL),
         replace(plain, greatest_event_ms=6),
         replace(plain, counters=Counters(4)),
@@ -224,31 +224,31 @@ def test_a_digest_says_what_was_committed(
         replace(plain, refused=()),
         replace(plain, head=replace(head, digest="00" * 32)),
     ]
-    digests = {head_after_commit(one).digest for one in (plain, *others)}
-    assert len(digests) == len(others) + 1
+    digests = {head_after_commit(variation).digest for variation in (plain, *variations)}
+    assert len(digests) == len(variations) + 1
     assert head_after_commit(plain) == head_after_commit(commit(head, 4, TOTAL))
-    again = ledger.follow(generation, head, head.partition, 10)
-    assert again.incarnation == 1
-    assert head.digest != again.digest
+    next_head = ledger.follow(generation, head, head.partition, 10)
+    assert next_head.incarnation == 1
+    assert head.digest != next_head.digest
     write_retry(ledger.store, generation, [], created_ms=0, note="{}")
-    assert again in ledger.heads(generation)
+    assert next_head in ledger.heads(generation)
 
 
 def test_how_far_a_head_was_counted_before_the_store_went_back_is_kept_with_it(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
-    for offset, known in ((20, 20), (15, 20), (30, 30)):
+    for offset, expected in ((20, 20), (15, 20), (30, 30)):
         head = note_known(ledger.store, generation, head, offset)
-        assert head.known_offset == known
+        assert head.known_offset == expected
         assert ledger.heads(generation) == (head,)
 
 
 def test_a_witness_tells_who_went_back(head: Head) -> None:
     moved = head_after_commit(commit(head, 4))
-    other = head_after_commit(commit(head, 4, TOTAL))
+    total_head = head_after_commit(commit(head, 4, TOTAL))
     assert not went_back(head, moved)
     assert went_back(moved, head)
-    assert went_back(moved, other)
+    assert went_back(moved, total_head)
     assert went_back(replace(head, closed=True), head)
     witness = Witness()
     witness.saw(moved)
@@ -271,14 +271,14 @@ def test_a_closing_requires_its_head_even_where_no_event_is_pending(
     write_closing(ledger.store, generation, first, NO_ROWS, ())
     after = everything(ledger)
     for end in (50, 100, 200):
-        again = Commit(stale, JOIN_START, end, None, Counters(closed=1), first.shards)
+        second_commit = Commit(stale, JOIN_START, end, None, Counters(closed=1), first.shards)
         with pytest.raises(Fenced, match="another process has closed these events"):
-            write_closing(ledger.store, generation, again, NO_ROWS, ())
+            write_closing(ledger.store, generation, second_commit, NO_ROWS, ())
     now = join_head(ledger.store, generation)
     for another in (replace(now, digest="0" * 64), replace(now, partition=LOG)):
-        again = Commit(another, 100, 200, None, Counters(closed=1))
+        second_commit = Commit(another, 100, 200, None, Counters(closed=1))
         with pytest.raises(Fenced, match="another process has closed these events"):
-            write_closing(ledger.store, generation, again, NO_ROWS, ())
+            write_closing(ledger.store, generation, second_commit, NO_ROWS, ())
     assert everything(ledger) == after
 
 
@@ -286,19 +286,19 @@ def test_a_closing_requires_its_head_even_where_no_event_is_pending(
 def test_every_name_of_a_log_is_part_of_its_heads_identity(
     ledger: Ledger, generation: Generation, column: str
 ) -> None:
-    known = ledger.resolve(generation, LOG, 10)
+    head = ledger.resolve(generation, LOG, 10)
     value = 7 if column in ("partition", "incarnation") else "another"
     change(
         ledger,
         lambda connection: connection.execute(
-            update(schema.head).where(schema.head.c.id == known.id).values({column: value})
+            update(schema.head).where(schema.head.c.id == head.id).values({column: value})
         ),
     )
     before = everything(ledger)
     with pytest.raises(Fenced):
-        ledger.commit(generation, commit(known, 4, TOTAL))
+        ledger.commit(generation, commit(head, 4, TOTAL))
     with pytest.raises(Fenced):
-        ledger.skip(generation, known, 20)
+        ledger.skip(generation, head, 20)
     assert everything(ledger) == before
 
 
@@ -309,7 +309,7 @@ def test_incarnations_are_counted_for_each_topic_id(ledger: Ledger, generation: 
     third = ledger.follow(generation, second, created_again, 5)
     fourth = ledger.follow(generation, third, LOG, 3)
     heads = [first, second, third, fourth]
-    assert [one.incarnation for one in heads] == [0, 0, 1, 1]
+    assert [head.incarnation for head in heads] == [0, 0, 1, 1]
 
 
 def test_a_retry_takes_late_outcomes_out_of_the_counters_of_the_head(

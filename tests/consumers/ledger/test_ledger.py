@@ -35,13 +35,13 @@ def test_a_commit_moves_the_head_and_writes_all_that_belongs_to_it(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
     assert ledger.resolve(generation, LOG, 0) == head
-    each = Counters(*range(1, 12))
-    moved = ledger.commit(generation, replace(commit(head, 4, TOTAL, HOUR), counters=each))
+    counters = Counters(*range(1, 12))
+    moved = ledger.commit(generation, replace(commit(head, 4, TOTAL, HOUR), counters=counters))
     assert ledger.heads(generation) == (moved,)
-    assert moved.counters == each
+    assert moved.counters == counters
     assert (moved.next_offset, moved.greatest_event_ms) == (14, 5)
-    seen, rows = stored(ledger)
-    assert [(size.pane, size.rows, size.nbytes) for size in seen.panes] == [
+    snapshot, rows = stored(ledger)
+    assert [(size.pane, size.rows, size.nbytes) for size in snapshot.panes] == [
         (TOTAL, 1, 5),
         (HOUR, 1, 5),
     ]
@@ -72,9 +72,9 @@ def test_a_commit_from_where_the_head_no_longer_stands_is_fenced_and_writes_noth
 def test_another_log_under_the_same_name_stops_with_an_explanation(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
-    for found in (replace(LOG, topic_id="id-2"), replace(LOG, cluster="other")):
+    for log in (replace(LOG, topic_id="id-2"), replace(LOG, cluster="other")):
         with pytest.raises(LogChanged, match=r"clicks/0: this .* is not the one counted") as caught:
-            ledger.resolve(generation, found, 0)
+            ledger.resolve(generation, log, 0)
         assert caught.value.exit_code == 4
         assert caught.value.known == head
 
@@ -82,18 +82,18 @@ def test_another_log_under_the_same_name_stops_with_an_explanation(
 def test_a_head_that_was_closed_fences_those_who_still_follow_it(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
-    found = replace(LOG, topic_id="id-2")
-    followed = ledger.follow(generation, head, found, 3)
-    assert ledger.follow(generation, head, found, 0) == followed  # by the next worker
-    assert ledger.resolve(generation, found, 0) == followed
+    log = replace(LOG, topic_id="id-2")
+    followed = ledger.follow(generation, head, log, 3)
+    assert ledger.follow(generation, head, log, 0) == followed  # by the next worker
+    assert ledger.resolve(generation, log, 0) == followed
     with pytest.raises(Fenced):
         ledger.commit(generation, commit(head, 4, TOTAL))
     ledger.commit(generation, commit(followed, 2, TOTAL))
-    seen = ledger.snapshot()
-    assert [one.closed for one in seen.heads] == [True, False]
-    assert seen.offsets == {"clicks/0": 5}
-    again = ledger.follow(generation, seen.heads[1], found, 2)  # it has lost its end
-    assert (again.start_offset, again.next_offset) == (2, 2)
+    snapshot = ledger.snapshot()
+    assert [entry.closed for entry in snapshot.heads] == [True, False]
+    assert snapshot.offsets == {"clicks/0": 5}
+    third_head = ledger.follow(generation, snapshot.heads[1], log, 2)  # it has lost its end
+    assert (third_head.start_offset, third_head.next_offset) == (2, 2)
 
 
 def test_lost_offsets_are_counted(ledger: Ledger, generation: Generation, head: Head) -> None:
@@ -118,10 +118,10 @@ def test_the_floor_rises_and_drops_what_starts_before_it_and_keeps_totals(
     assert ledger.note_lateness(generation, 5).lateness_ms == 5
     with pytest.raises(Fenced, match="windows before 7200000 ms were dropped"):
         ledger.commit(generation, commit(head, 4, TOTAL, HOUR))
-    made = replace(commit(head, 4, later), floor_ms=7_200_001)
+    floor_commit = replace(commit(head, 4, later), floor_ms=7_200_001)
     with pytest.raises(Fenced, match="windows before 7200001 ms are kept"):
-        ledger.commit(generation, made)
-    ledger.commit(generation, replace(made, floor_ms=7_200_000))
+        ledger.commit(generation, floor_commit)
+    ledger.commit(generation, replace(floor_commit, floor_ms=7_200_000))
 
 
 def test_label_windows_must_be_as_far_closed_as_a_commit_was_made_for(
@@ -130,19 +130,24 @@ def test_label_windows_must_be_as_far_closed_as_a_commit_was_made_for(
     join = join_head(ledger.store, generation)
     close = Commit(join, join.next_offset, 1000, None, Counters())
     write_closing(ledger.store, generation, close, (PendingMetadata("rows", 0, ()),), ())
-    made = commit(head, 4)
+    plain_commit = commit(head, 4)
     with pytest.raises(Fenced, match="closed up to 1000 ms"):
-        ledger.commit(generation, replace(made, closed_at_most=999))
+        ledger.commit(generation, replace(plain_commit, closed_at_most=999))
     with pytest.raises(Fenced, match="before 1001 ms are open"):
-        ledger.commit(generation, replace(made, closed_at_least=1001))
-    ledger.commit(generation, replace(made, closed_at_most=1000, closed_at_least=1000))
+        ledger.commit(generation, replace(plain_commit, closed_at_least=1001))
+    ledger.commit(generation, replace(plain_commit, closed_at_most=1000, closed_at_least=1000))
     (entry,) = ledger.quarantine()
     for most in (999, 1000):
-        found = [
+        retries = [
             RetriedEntries([entry], Commit(head, 10, 11, None, Counters(), closed_at_most=most))
         ]
         tried = partial(
-            write_retry, ledger.store, generation, found, created_ms=1, note=f'{{"token": {most}}}'
+            write_retry,
+            ledger.store,
+            generation,
+            retries,
+            created_ms=1,
+            note=f'{{"token": {most}}}',
         )
         if most < 1000:
             with pytest.raises(NotOpen, match="closed up to 1000 ms"):
@@ -178,15 +183,15 @@ def test_many_panes_and_large_states_come_back_as_they_were(
     panes = [Pane("auc", g, i * 1000, i * 1000 + 1000) for g in range(2) for i in range(7)]
     states = [bytes(range(256)) * (1 << 12), b"\0" * (1 << 20), b""]
     shards = [StateShard(TOTAL, n, 4, state) for n, state in enumerate(states)]
-    made = commit(far, 4, *panes, greatest_event_ms=-(1 << 53))
-    moved = ledger.commit(generation, replace(made, shards=[*made.shards, *shards]))
+    pane_commit = commit(far, 4, *panes, greatest_event_ms=-(1 << 53))
+    moved = ledger.commit(generation, replace(pane_commit, shards=[*pane_commit.shards, *shards]))
     assert ledger.heads(generation) == (moved,)
-    seen, rows = stored(ledger)
+    snapshot, rows = stored(ledger)
     total = {row.key_range: (state, row.end_offset) for row, state in rows if row.pane == TOTAL}
     assert [total[n] for n in range(3)] == [(state, 1 << 62) for state in states]
-    assert seen.panes[0].nbytes == 2 << 20
-    others = [row.pane for row, _ in rows if row.pane != TOTAL]
-    assert sorted(others) == sorted(panes)
+    assert snapshot.panes[0].nbytes == 2 << 20
+    window_panes = [row.pane for row, _ in rows if row.pane != TOTAL]
+    assert sorted(window_panes) == sorted(panes)
 
 
 def test_the_quarantine_is_read_by_pages_whatever_a_refusal_quotes(
@@ -212,8 +217,8 @@ def test_ids_are_added_replaced_and_forgotten_with_a_commit(
     ledger: Ledger, generation: Generation
 ) -> None:
     head = ledger.resolve(generation, LOG, 0)
-    other = ledger.resolve(generation, replace(LOG, number=7), 0)
-    ledger.commit(generation, replace(commit(other, 5), seen=Seen(0, [], [(0, b"z" * 8)])))
+    second_head = ledger.resolve(generation, replace(LOG, number=7), 0)
+    ledger.commit(generation, replace(commit(second_head, 5), seen=Seen(0, [], [(0, b"z" * 8)])))
     late = replace(commit(head, 9), seen=Seen(0, [], [(0, b"l" * 8)]))
     first = Seen(-100, [], [(0, b"a" * 8), (10, b"b" * 8), (20, b"")])
     head = ledger.commit(generation, replace(commit(head, 5), seen=first))
@@ -222,8 +227,8 @@ def test_ids_are_added_replaced_and_forgotten_with_a_commit(
     assert sorted(read_seen(ledger.store, head)) == first.rows
     head = ledger.commit(generation, commit(head, 6))  # one that says nothing of ids
     assert sorted(read_seen(ledger.store, head)) == first.rows
-    then = Seen(10, [10], [(10, b"bbbbbbbbcccccccc"), (20, b"d" * 8)])
-    head = ledger.commit(generation, replace(commit(head, 7), seen=then))
+    second = Seen(10, [10], [(10, b"bbbbbbbbcccccccc"), (20, b"d" * 8)])
+    head = ledger.commit(generation, replace(commit(head, 7), seen=second))
     assert sorted(read_seen(ledger.store, head)) == [
         (10, b"bbbbbbbbcccccccc"), (20, b""), (20, b"d" * 8),
     ]  # fmt: skip
@@ -232,4 +237,4 @@ def test_ids_are_added_replaced_and_forgotten_with_a_commit(
     head = ledger.commit(generation, replace(commit(head, 9), seen=Seen(20, [], [(20, b"odd")])))
     with pytest.raises(NotAStore, match="expected ids of events of clicks/0, got bytes"):
         read_seen(ledger.store, head)
-    assert read_seen(ledger.store, other) == [(0, b"z" * 8)]
+    assert read_seen(ledger.store, second_head) == [(0, b"z" * 8)]

@@ -47,17 +47,17 @@ def test_of_two_logs_under_one_name_one_is_followed(ledgers: Sequence[Ledger]) -
     generation = ledgers[0].begin(PRINTS, DESCRIPTIONS).generation
     for number in range(ROUNDS):
         logs = [replace(LOG, number=number, topic_id=f"id-{n % 2}") for n in range(WORKERS)]
-        found = together(lambda n, logs=logs: ledgers[n].resolve(generation, logs[n], 0))  # type: ignore[misc]
-        assert sum(isinstance(one, LogChanged) for one in found) == WORKERS // 2
-        assert len({repr(one) for one in found if isinstance(one, Head)}) == 1
+        outcomes = together(lambda n, logs=logs: ledgers[n].resolve(generation, logs[n], 0))  # type: ignore[misc]
+        assert sum(isinstance(outcome, LogChanged) for outcome in outcomes) == WORKERS // 2
+        assert len({repr(outcome) for outcome in outcomes if isinstance(outcome, Head)}) == 1
     assert len(ledgers[0].heads(generation)) == ROUNDS
 
 
 def test_a_head_that_all_close_at_once_has_one_follower(ledgers: Sequence[Ledger]) -> None:
     generation = ledgers[0].begin(PRINTS, DESCRIPTIONS).generation
     head = ledgers[0].resolve(generation, LOG, 10)
-    found = together(lambda n: ledgers[n].follow(generation, head, LOG, 3))
-    assert len(set(map(repr, found))) == 1
+    outcomes = together(lambda n: ledgers[n].follow(generation, head, LOG, 3))
+    assert len(set(map(repr, outcomes))) == 1
     assert len(ledgers[0].snapshot().heads) == 2
 
 
@@ -66,10 +66,10 @@ def test_of_those_who_commit_the_same_records_one_succeeds(ledgers: Sequence[Led
     head = ledgers[0].resolve(generation, LOG, 0)
     for _ in range(ROUNDS):
         same = commit(head, 4, TOTAL)
-        found = together(lambda n, same=same: ledgers[n].commit(generation, same))  # type: ignore[misc]
-        (head,) = (one for one in found if isinstance(one, Head))
-    seen, rows = stored(ledgers[0])
-    assert (seen.counters.rows, len(rows)) == (4 * ROUNDS, ROUNDS)
+        outcomes = together(lambda n, same=same: ledgers[n].commit(generation, same))  # type: ignore[misc]
+        (head,) = (outcome for outcome in outcomes if isinstance(outcome, Head))
+    snapshot, rows = stored(ledgers[0])
+    assert (snapshot.counters.rows, len(rows)) == (4 * ROUNDS, ROUNDS)
 
 
 def test_no_window_below_the_floor_is_left_by_those_who_commit_while_it_rises(
@@ -90,10 +90,10 @@ def test_no_window_below_the_floor_is_left_by_those_who_commit_while_it_rises(
                 ledgers[n].raise_floor(generation, i * hour_ms)
 
     assert together(work) == [None] * WORKERS
-    seen = ledgers[0].snapshot()
-    assert seen.generation.floor_ms == 4 * hour_ms
-    assert min(size.pane.start_ms or 10**9 for size in seen.panes) >= 4 * hour_ms
-    assert seen.counters.rows == WORKERS * 10
+    snapshot = ledgers[0].snapshot()
+    assert snapshot.generation.floor_ms == 4 * hour_ms
+    assert min(size.pane.start_ms or 10**9 for size in snapshot.panes) >= 4 * hour_ms
+    assert snapshot.counters.rows == WORKERS * 10
 
 
 def test_a_metric_that_is_added_under_way_starts_where_each_head_stands(
@@ -110,13 +110,15 @@ def test_a_metric_that_is_added_under_way_starts_where_each_head_stands(
             head = ledgers[n].commit(generation, commit(head, 2, TOTAL))
         return None
 
-    now, *others = together(work)
+    now, *outcomes = together(work)
     assert isinstance(now, Generation)
-    assert all(other is None or isinstance(other, SettingsChanged) for other in others)
+    assert all(outcome is None or isinstance(outcome, SettingsChanged) for outcome in outcomes)
     added = next(metric for metric in now.metrics if metric.name == "ks")
     # Those who did not know it have written nothing since.
     reached = {head.id: head.next_offset for head in ledgers[0].heads(now)}
-    refused = [heads[n].id for n in range(1, WORKERS) if isinstance(others[n - 1], SettingsChanged)]
+    refused = [
+        heads[n].id for n in range(1, WORKERS) if isinstance(outcomes[n - 1], SettingsChanged)
+    ]
     assert all(reached[head] == added.start_offsets[head] for head in refused)
 
 
@@ -128,10 +130,10 @@ def test_transactions_that_wait_for_each_other_are_tried_again(tmp_path: Path) -
 
     def work(n: int) -> None:
         def cross(connection: Connection, again: bool) -> None:
-            for turn, which in enumerate((ids[n], ids[1 - n])):
+            for turn, head_id in enumerate((ids[n], ids[1 - n])):
                 connection.execute(
                     update(head_table)
-                    .where(head_table.c.id == which)
+                    .where(head_table.c.id == head_id)
                     .values(lost=head_table.c.lost + 1)
                 )
                 if turn == 0 and not again and store.engine.dialect.name != "sqlite":

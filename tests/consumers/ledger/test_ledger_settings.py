@@ -53,8 +53,12 @@ def test_an_added_metric_starts_where_the_heads_stand_and_the_others_go_on(
     assert begun.generation.id == generation.id
     starts = {metric.name: metric.start_offsets for metric in begun.generation.metrics}
     assert starts == {"auc": {}, "ctr": {}, "ks": {head.id: 14}}
-    again = ledger.begin(*WITH_KS)
-    assert (again.generation, again.changes.added, again.created) == (begun.generation, (), False)
+    restart = ledger.begin(*WITH_KS)
+    assert (restart.generation, restart.changes.added, restart.created) == (
+        begun.generation,
+        (),
+        False,
+    )
     with pytest.raises(SettingsChanged, match="have changed"):  # it does not know what was added
         ledger.commit(generation, commit(ledger.heads(generation)[0], 4, TOTAL))
     assert ledger.snapshot().counters.rows == 4
@@ -79,7 +83,7 @@ def test_a_metric_that_was_dropped_ends_and_does_not_come_back_unasked(
 
 
 def test_what_cannot_be_done_to_a_metric_is_refused(ledger: Ledger, generation: Generation) -> None:
-    for prints, requested, said in (
+    for prints, requested, message in (
         (PRINTS, Requested(drop=("ks",)), "--drop-metric ks: the store does not count"),
         (PRINTS, Requested(drop=("ctr",)), "--drop-metric ctr: it is still in the config"),
         (
@@ -93,7 +97,7 @@ def test_what_cannot_be_done_to_a_metric_is_refused(ledger: Ledger, generation: 
             "--resume-metric ctr: it is not in the config",
         ),
     ):
-        with pytest.raises(SettingsChanged, match=said):
+        with pytest.raises(SettingsChanged, match=message):
             ledger.begin(prints, DESCRIPTIONS, requested=requested)
     assert ledger.generation() == generation
 
@@ -106,10 +110,10 @@ def test_a_family_of_metrics_ends_by_its_name(ledger: Ledger) -> None:
         ledger.begin({"auc": "p"}, about)
     begun = ledger.begin({"auc": "p"}, about, requested=Requested(drop=("experiment",)))
     assert begun.changes.ended == names[1:]
-    again = ledger.begin(
+    restart = ledger.begin(
         dict.fromkeys(names, "p"), about, requested=Requested(resume=("experiment",))
     )
-    assert again.changes.resumed == names[1:]
+    assert restart.changes.resumed == names[1:]
 
 
 def test_a_metric_goes_on_with_a_hole_from_its_last_state_to_where_the_heads_stand(
@@ -121,19 +125,24 @@ def test_a_metric_goes_on_with_a_hole_from_its_last_state_to_where_the_heads_sta
     second = ledger.commit(now, commit(first, 6))
     begun = ledger.begin(PRINTS, DESCRIPTIONS, requested=Requested(resume=("auc",)))
     assert begun.changes.resumed == ("auc",)
-    (auc,) = [one for one in begun.generation.metrics if one.name == "auc"]
+    (auc,) = [metric for metric in begun.generation.metrics if metric.name == "auc"]
     assert (auc.ended, auc.holes) == (False, {head.id: ((14, 20),)})
-    assert [auc.counts(head.id, at) for at in (13, 14, 19, 20)] == [True, False, False, True]
+    assert [auc.counts(head.id, offset) for offset in (13, 14, 19, 20)] == [
+        True,
+        False,
+        False,
+        True,
+    ]
     assert dict(auc.description) == DESCRIPTIONS["auc"]
     # Whoever starts again asks again; another description for display keeps the hole.
     shown = {**DESCRIPTIONS, "auc": {**DESCRIPTIONS["auc"], SHOWN: {"x": 1}}}
-    again = ledger.begin(PRINTS, shown, requested=Requested(resume=("auc",)))
-    assert again.changes.resumed == ()
-    third = ledger.commit(again.generation, commit(second, 5, TOTAL))
+    restart = ledger.begin(PRINTS, shown, requested=Requested(resume=("auc",)))
+    assert restart.changes.resumed == ()
+    third = ledger.commit(restart.generation, commit(second, 5, TOTAL))
     now = ledger.begin({"ctr": PRINTS["ctr"]}, shown, requested=drop).generation
     ledger.commit(now, commit(third, 5))
     twice = ledger.begin(PRINTS, shown, requested=Requested(resume=("auc",))).generation
-    (auc,) = [one for one in twice.metrics if one.name == "auc"]
+    (auc,) = [metric for metric in twice.metrics if metric.name == "auc"]
     assert auc.holes == {head.id: ((14, 20), (25, 30))}
     assert fewer.keys() < PRINTS.keys()
 
@@ -152,8 +161,11 @@ def test_more_variants_go_on_and_are_what_the_store_declares_from_then_on(ledger
     assert ledger.compare(*declared("b", "a")) is None
     first = ledger.begin(*declared("b", "a")).generation
     head = ledger.resolve(first, LOG, 10)
-    told = ledger.compare(*declared("b", "c", "a"))
-    assert told is not None and (told.changes.variants, told.created) == (("c",), False)
+    comparison = ledger.compare(*declared("b", "c", "a"))
+    assert comparison is not None and (comparison.changes.variants, comparison.created) == (
+        ("c",),
+        False,
+    )
     assert ledger.generation() == first
     begun = ledger.begin(*declared("b", "c", "a"))
     assert (begun.changes.variants, begun.changes.added, begun.changes.ended, begun.created) == (
@@ -165,8 +177,8 @@ def test_more_variants_go_on_and_are_what_the_store_declares_from_then_on(ledger
     now = begun.generation
     assert (now.id, now.revision) == (first.id, first.revision + 1)
     assert {metric.variants for metric in now.metrics} == {("b", "c", "a")}
-    again = ledger.begin(*declared("b", "c", "a"))
-    assert (again.changes.variants, again.generation) == ((), now)
+    restart = ledger.begin(*declared("b", "c", "a"))
+    assert (restart.changes.variants, restart.generation) == ((), now)
     # Whoever comes second counts no more.
     with pytest.raises(SettingsChanged, match="metrics or variants of generation 1 have changed"):
         ledger.commit(first, commit(head, 4))
@@ -183,9 +195,11 @@ def test_a_variant_that_is_taken_out_or_named_anew_is_refused(ledger: Ledger) ->
                 ask(*declared(*now))
     assert ledger.generation() == before
     prints, about = declared("a", "b", "c")  # more variants excuse no other change
-    other = {name: {**one, "type": "HistogramAUC"} for name, one in about.items()}
+    descriptions = {
+        name: {**description, "type": "HistogramAUC"} for name, description in about.items()
+    }
     with pytest.raises(SettingsChanged) as caught:
-        ledger.begin(prints, other)
+        ledger.begin(prints, descriptions)
     assert caught.value.differences[0] == 'metric auc: type was "Ratio", is "HistogramAUC"'
 
 
@@ -203,7 +217,7 @@ def test_a_new_generation_starts_empty_and_the_old_one_stays_readable(
     assert ledger.snapshot().panes == ()
     assert ledger.resolve(begun.generation, LOG, 0).next_offset == 0
     assert [state for _, state in stored(ledger, generation.id).rows] == [b"state"]
-    assert [one.current for one in ledger.generations()] == [False, True]
+    assert [entry.current for entry in ledger.generations()] == [False, True]
 
 
 def test_a_worker_of_an_older_generation_is_refused(

@@ -65,7 +65,7 @@ def failure(words: str, *, lost: bool = False, **codes: str) -> DBAPIError:
 def test_a_failure_is_known_by_the_code_that_its_driver_gives_it() -> None:
     """Whether it is tried again, and what the user reads."""
     busy = 'role "a" does not exist'  # words that mean another thing where there is no code
-    for error, passes, kind, said in (
+    for error, passes, kind, message in (
         (failure("w", sqlite_errorname="SQLITE_BUSY_SNAPSHOT"), True, StoreUnavailable, "its lock"),
         (failure("w", sqlite_errorname="SQLITE_IOERR_WRITE"), False, StoreUnavailable, "disk"),
         (failure(busy, sqlstate="55P03"), True, StoreUnavailable, "its lock"),
@@ -74,9 +74,9 @@ def test_a_failure_is_known_by_the_code_that_its_driver_gives_it() -> None:
         (failure("odd", lost=True), True, StoreUnavailable, "odd; nothing is lost"),
         (failure("odd"), False, LedgerError, "odd"),
     ):
-        found = explained(error, "x")
-        assert (may_pass(error), type(found)) == (passes, kind), error
-        assert str(found).startswith("store x: ") and said in str(found), error
+        explanation = explained(error, "x")
+        assert (may_pass(error), type(explanation)) == (passes, kind), error
+        assert str(explanation).startswith("store x: ") and message in str(explanation), error
 
 
 def text(path: Path) -> None:
@@ -165,28 +165,28 @@ def test_workers_that_start_at_once_make_one_store(path: Path) -> None:
 
 def test_a_store_that_stays_locked_is_for_later(path: Path, ledger: Ledger) -> None:
     generation, head = begun(ledger)
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnavailable, match="another process holds its lock") as caught:
             ledger.commit(generation, four_rows(head))
         assert caught.value.exit_code == 75
-        other.execute("ROLLBACK")
+        connection.execute("ROLLBACK")
     ledger.commit(generation, four_rows(head))
 
 
 def test_a_lock_that_is_let_go_of_is_waited_for(path: Path) -> None:
-    other = sqlite3.connect(path, isolation_level=None)
+    connection = sqlite3.connect(path, isolation_level=None)
     paused: list[float] = []
 
     def sleep(seconds: float) -> None:
         paused.append(seconds)
-        other.execute("ROLLBACK")
+        connection.execute("ROLLBACK")
 
-    with closing(other):
+    with closing(connection):
         ledger = Ledger.open(str(path), create=True, sleep=sleep, pauses_s=(0.25, 1.0), busy_s=0.0)
         with closing(ledger):
             generation, head = begun(ledger)
-            other.execute("BEGIN IMMEDIATE")
+            connection.execute("BEGIN IMMEDIATE")
             ledger.commit(generation, four_rows(head))
     assert paused == [0.25]
 
@@ -262,13 +262,13 @@ def test_a_write_whose_connection_is_lost_happens_once(
             copy = path.with_name(f"{name} {after}.db")
             shutil.copy(path, copy)
             with closing(open_store(str(copy), create=True, pauses_s=(0.0,))) as store:
-                found = Ledger(store)
-                generation, head = begun(found)
+                cut_ledger = Ledger(store)
+                generation, head = begun(cut_ledger)
                 dialect = store.engine.dialect
                 with monkeypatch.context() as patch:
                     patch.setattr(dialect, "do_commit", fail_once(dialect.do_commit, after=after))
-                    write(found, generation, head)
-                require_once(found, name)
+                    write(cut_ledger, generation, head)
+                require_once(cut_ledger, name)
 
 
 def test_after_a_lost_answer_a_head_that_someone_moved_further_fences(

@@ -65,7 +65,7 @@ def counted(ledger: Ledger, generation: Generation) -> None:
 @pytest.fixture
 def looked(ledger: Ledger, generation: Generation) -> Ledger:
     counted(ledger, generation)
-    assert [take(ledger.store, one) for one in ROWS] == [True] * len(ROWS)
+    assert [take(ledger.store, look_row) for look_row in ROWS] == [True] * len(ROWS)
     return ledger
 
 
@@ -76,7 +76,7 @@ def monitor(ledger: Ledger, generation: int = 1, fingerprint: str = PRINT) -> Mo
 def watched(
     ledger: Ledger, alphas: Mapping[str, float] = ALPHAS, fingerprint: str = PRINT
 ) -> dict[str, Watched]:
-    return ledger.store.read(lambda one: read_watched(one, 1, fingerprint, alphas))
+    return ledger.store.read(lambda connection: read_watched(connection, 1, fingerprint, alphas))
 
 
 def asks(ledger: Ledger, now_ms: int, fingerprint: str = PRINT, *, last: bool = False) -> bool:
@@ -91,7 +91,7 @@ def asks(ledger: Ledger, now_ms: int, fingerprint: str = PRINT, *, last: bool = 
 def test_looks_come_back_bit_for_bit_and_each_is_there_once(looked: Ledger) -> None:
     assert not take(looked.store, ROWS[0])
     assert not take(looked.store, replace(ROWS[1], effects={}))
-    assert monitor(looked) == Monitor.of(one.look for one in ROWS)
+    assert monitor(looked) == Monitor.of(look_row.look for look_row in ROWS)
 
 
 def test_no_result_knows_of_looks(ledger: Ledger, generation: Generation, head: Head) -> None:
@@ -110,17 +110,19 @@ def test_a_look_at_more_than_the_store_has_counted_is_not_taken(
     for number, offset in enumerate((300, 7)):
         ledger.resolve(generation, replace(LOG, number=number), offset)
     ahead, behind = ROWS[3], ROWS[0]
-    assert [take(ledger.store, one) for one in (ahead, behind)] == [False, True]
+    assert [take(ledger.store, look_row) for look_row in (ahead, behind)] == [False, True]
 
 
 def test_the_same_look_of_many_at_once_is_one(ledgers: Sequence[Ledger]) -> None:
     counted(ledgers[0], ledgers[0].begin(PRINTS, DESCRIPTIONS).generation)
-    for one in ROWS:
-        assert sorted(together(lambda n, one=one: take(ledgers[n].store, one))) == [  # type: ignore[misc]
+    for look_row in ROWS:
+        assert sorted(
+            together(lambda n, shared_row=look_row: take(ledgers[n].store, shared_row))
+        ) == [  # type: ignore[misc]
             *[False] * (LOOKERS - 1),
             True,
         ]
-    assert monitor(ledgers[0]) == Monitor.of(one.look for one in ROWS)
+    assert monitor(ledgers[0]) == Monitor.of(entry.look for entry in ROWS)
 
 
 def test_an_experiment_and_a_generation_have_looks_of_their_own(looked: Ledger) -> None:
@@ -129,21 +131,26 @@ def test_an_experiment_and_a_generation_have_looks_of_their_own(looked: Ledger) 
     counted(looked, anew)
     later = anew.id
     take(looked.store, row(60, later, ctr=Anytime(log_e=8.0)))
-    assert [one.place[0] for one in monitor(looked, fingerprint=OTHER).looks.values()] == [57]
-    assert [one.place[0] for one in monitor(looked, later).looks.values()] == [67]
+    assert [look.place[0] for look in monitor(looked, fingerprint=OTHER).looks.values()] == [57]
+    assert [look.place[0] for look in monitor(looked, later).looks.values()] == [67]
     assert len(monitor(looked).looks) == len(ROWS)
 
 
 def test_the_looks_at_one_comparison_are_a_line_over_time(looked: Ledger) -> None:
-    points = looked.store.read(lambda one: read_points(one, 1, PRINT, "ctr"))
-    assert [one.place for one in points] == [107, 207, 307, 407]
-    assert [one.watermark_ms for one in points] == [100_000, 200_000, 300_000, 400_000]
-    assert {one.effect for one in points} == {0.25}
+    points = looked.store.read(lambda connection: read_points(connection, 1, PRINT, "ctr"))
+    assert [look_point.place for look_point in points] == [107, 207, 307, 407]
+    assert [look_point.watermark_ms for look_point in points] == [
+        100_000,
+        200_000,
+        300_000,
+        400_000,
+    ]
+    assert {look_point.effect for look_point in points} == {0.25}
     assert points[0].reading == Anytime(gated=True, reason="an arm has 3")
-    last = looked.store.read(lambda one: read_points(one, 1, PRINT, "ctr", limit=2))
+    last = looked.store.read(lambda connection: read_points(connection, 1, PRINT, "ctr", limit=2))
     assert last == points[2:]
     take(looked.store, LookRow(row(500, gauc=Anytime()).look, None, {"gauc": math.nan}))
-    (point,) = looked.store.read(lambda one: read_points(one, 1, PRINT, "gauc"))
+    (point,) = looked.store.read(lambda connection: read_points(connection, 1, PRINT, "gauc"))
     assert math.isnan(point.effect)
     assert (point.watermark_ms, point.reading) == (None, Anytime())
 
@@ -154,18 +161,20 @@ def test_the_looks_at_one_comparison_are_a_line_over_time(looked: Ledger) -> Non
 def test_the_database_folds_looks_as_the_monitor_does(looked: Ledger, tmp_path: Path) -> None:
     whole = monitor(looked)
     for alpha in (0.05, 0.03, 0.2, 1e-9):
-        found = watched(looked, dict.fromkeys(ALPHAS, alpha))
-        assert found.keys() == {"ctr", "auc"}
-        for name, one in found.items():
-            assert one == whole.watched(PRINT, 1, name, alpha)
-    found = watched(looked)["ctr"]
-    assert (found.looks, found.log_e, found.lower, found.upper) == (4, 4.0, 0.45, 0.4)
-    assert not found.consistent
-    assert found.first_reject == (("clicks/0", 200), ("clicks/1", 7))
-    assert found.latest == Anytime(0.45, 0.9, 4.0)
+        result = watched(looked, dict.fromkeys(ALPHAS, alpha))
+        assert result.keys() == {"ctr", "auc"}
+        for name, metric_result in result.items():
+            assert metric_result == whole.watched(PRINT, 1, name, alpha)
+    result = watched(looked)["ctr"]
+    assert (result.looks, result.log_e, result.lower, result.upper) == (4, 4.0, 0.45, 0.4)
+    assert not result.consistent
+    assert result.first_reject == (("clicks/0", 200), ("clicks/1", 7))
+    assert result.latest == Anytime(0.45, 0.9, 4.0)
     assert watched(looked)["auc"].log_e == 0.0
-    assert looked.store.read(lambda one: count_looks(one, 1, PRINT)) == 4
-    earlier = looked.store.read(lambda one: read_watched(one, 1, PRINT, ALPHAS, until=307))
+    assert looked.store.read(lambda connection: count_looks(connection, 1, PRINT)) == 4
+    earlier = looked.store.read(
+        lambda connection: read_watched(connection, 1, PRINT, ALPHAS, until=307)
+    )
     assert (earlier["ctr"].looks, earlier["ctr"].log_e) == (3, 3.25)
     take(looked.store, row(500, gauc=Anytime(-1.0, 1.0, -math.log(0.03))))  # just enough
     (just,) = watched(looked, {"gauc": 0.03}).values()
@@ -179,8 +188,8 @@ def test_the_database_folds_looks_as_the_monitor_does(looked: Ledger, tmp_path: 
 
 
 def test_one_look_is_due_every_so_often(ledger: Ledger, generation: Generation) -> None:
-    asked = [asks(ledger, ms) for ms in (1_000_000, 1_000_001, 1_059_999, 1_060_000, 1_060_001)]
-    assert asked == [True, False, False, True, False]
+    answers = [asks(ledger, ms) for ms in (1_000_000, 1_000_001, 1_059_999, 1_060_000, 1_060_001)]
+    assert answers == [True, False, False, True, False]
     assert asks(ledger, 1_060_002, OTHER)
     assert asks(ledger, 1_060_003, last=True)
 
@@ -236,9 +245,9 @@ def test_how_far_logs_were_counted_only_rises(ledger: Ledger, generation: Genera
     first = ledger.resolve(generation, LOG, 10)
     second = ledger.resolve(generation, replace(LOG, number=1), 0)
     moved = ledger.commit(generation, commit(first, 5, TOTAL))
-    other = ledger.follow(generation, moved, replace(LOG, topic_id="id-2"), 0)
+    next_head = ledger.follow(generation, moved, replace(LOG, topic_id="id-2"), 0)
     assert heads_of([first, second], 0) == {"clicks/0": 10, "clicks/1": 0}
-    assert heads_of([other, second, moved], 3) == {
+    assert heads_of([next_head, second, moved], 3) == {
         "clicks/0": 15,
         "clicks/1": 0,
         "clicks/0#1": 0,

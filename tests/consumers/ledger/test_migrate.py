@@ -47,24 +47,24 @@ def test_a_writer_brings_it_to_todays_version_and_all_is_still_there(
     first: str, version: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     with closing(Ledger.open(first)) as ledger:  # a reader changes nothing
-        seen, rows = stored(ledger)
+        snapshot, rows = stored(ledger)
         assert (TOTAL, b"total") in [(row.pane, state) for row, state in rows]
         assert ledger.store.version == version
         (entry,) = ledger.quarantine()
         assert (entry.offset, entry.done, entry.retry) == (11, False, None)
         with pytest.raises(SchemaMismatch, match=r"start `streammetrics run` on it") as caught:
-            ledger.note_lateness(seen.generation, 1)
+            ledger.note_lateness(snapshot.generation, 1)
     assert caught.value.exit_code == 3
     assert f"has version {version}, but this program writes {VERSION}" in str(caught.value)
     with closing(Ledger.open(first, create=True)) as ledger:
-        seen, rows = stored(ledger)
+        snapshot, rows = stored(ledger)
         assert (TOTAL, b"total") in [(row.pane, state) for row, state in rows]
-        assert (seen.counters.rows, seen.generation.lateness_ms) == (5, 60_000)
+        assert (snapshot.counters.rows, snapshot.generation.lateness_ms) == (5, 60_000)
         (entry,) = ledger.quarantine()
         assert (entry.offset, entry.payload, entry.done) == (11, b"{", False)
-        (head,) = ledger.heads(seen.generation)
-        ledger.commit(seen.generation, Commit(head, 15, 18, None, Counters(3)))
-        ids = {ledger.store.id, seen.generation.token, head.digest}
+        (head,) = ledger.heads(snapshot.generation)
+        ledger.commit(snapshot.generation, Commit(head, 15, 18, None, Counters(3)))
+        ids = {ledger.store.id, snapshot.generation.token, head.digest}
         assert len(ids) == 3
         assert min(map(len, ids)) == 32
     with closing(Ledger.open(first)) as ledger:
@@ -85,17 +85,17 @@ def _made_today(url: str) -> object:
 
 
 def _tables(connection: Connection) -> object:
-    found = inspect(connection)
+    inspector = inspect(connection)
     return {
         name: (
-            [(c["name"], str(c["type"]), c["nullable"]) for c in found.get_columns(name)],
+            [(c["name"], str(c["type"]), c["nullable"]) for c in inspector.get_columns(name)],
             sorted((k["constrained_columns"], k["referred_table"]) for k in keys),
-            sorted(i["column_names"] for i in found.get_indexes(name)),
-            sorted(u["column_names"] for u in found.get_unique_constraints(name)),
-            found.get_pk_constraint(name)["constrained_columns"],
+            sorted(i["column_names"] for i in inspector.get_indexes(name)),
+            sorted(u["column_names"] for u in inspector.get_unique_constraints(name)),
+            inspector.get_pk_constraint(name)["constrained_columns"],
         )
-        for name in found.get_table_names()
-        for keys in [found.get_foreign_keys(name)]
+        for name in inspector.get_table_names()
+        for keys in [inspector.get_foreign_keys(name)]
     }
 
 
@@ -117,16 +117,16 @@ def test_a_migration_that_dies_leaves_the_old_version(
 
 @pytest.mark.parametrize("version", [5])
 def test_a_migration_that_is_not_accepted_leaves_the_old_version(first: str, version: int) -> None:
-    def refuse(connection: Connection, was: int) -> None:
+    def refuse(connection: Connection, former_version: int) -> None:
         assert inspect(connection).has_table(schema.look_reading.name)
-        raise LedgerError(f"{was} may not go on")
+        raise LedgerError(f"{former_version} may not go on")
 
     with pytest.raises(LedgerError, match="5 may not go on"):
         Ledger.open(first, create=True, accept=refuse)
     assert _version(first) == version
     with closing(Ledger.open(first)) as ledger:
         assert ledger.store.read(lambda connection: _columns(connection, "head")) >= {"ignored"}
-    Ledger.open(first, create=True, accept=lambda connection, was: None).close()
+    Ledger.open(first, create=True, accept=lambda connection, former_version: None).close()
     assert _version(first) == VERSION
 
 

@@ -110,9 +110,9 @@ STORED = {
 
 @pytest.mark.parametrize("version", STORED)
 def test_rows_of_every_version_are_read(version: int) -> None:
-    at = np.arange(600)
-    cells = np.cumsum(np.where(at % 200 == 0, 400, 3)).astype("<u2")
-    counts = np.where(at % 300 == 0, 40, 1).astype(np.uint8)
+    positions = np.arange(600)
+    cells = np.cumsum(np.where(positions % 200 == 0, 400, 3)).astype("<u2")
+    counts = np.where(positions % 300 == 0, 40, 1).astype(np.uint8)
     data = b"before" + cells.tobytes() + counts.tobytes() + b"end"
     stored = base64.b85decode(STORED[version])
     assert stored[4] == version
@@ -120,15 +120,15 @@ def test_rows_of_every_version_are_read(version: int) -> None:
 
 
 def raw(data: bytes) -> bytes:
-    made = zlib.compressobj(9, zlib.DEFLATED, -15)
-    return made.compress(data) + made.flush()
+    compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return compressor.compress(data) + compressor.flush()
 
 
 def bomb(megabytes: int) -> bytes:
     """Zeros, compressed. What is before a full flush does not matter to what comes after it."""
-    made = zlib.compressobj(9, zlib.DEFLATED, -15)
-    one = made.compress(bytes(1 << 20)) + made.flush(zlib.Z_FULL_FLUSH)
-    return one * megabytes + made.flush()
+    compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
+    block = compressor.compress(bytes(1 << 20)) + compressor.flush(zlib.Z_FULL_FLUSH)
+    return block * megabytes + compressor.flush()
 
 
 BOMB = bomb(256)
@@ -202,14 +202,16 @@ def test_a_damaged_row_never_gives_another_state() -> None:
     data, arrays = state.encoded()
     small = packed(data, arrays)
     changes: list[Callable[[int], bytes]] = [
-        lambda at: small[:at],
-        lambda at: small[:at] + bytes([small[at] ^ 1 << at % 8]) + small[at + 1 :],
-        lambda at: small[:at] + small[at + 1 :],
+        lambda position: small[:position],
+        lambda position: (
+            small[:position] + bytes([small[position] ^ 1 << position % 8]) + small[position + 1 :]
+        ),
+        lambda position: small[:position] + small[position + 1 :],
     ]
-    for at in range(0, len(small), 3):
+    for index in range(0, len(small), 3):
         for change in changes:
             try:
-                found = PerKey.from_bytes(unpacked(change(at), len(data), "a test"))
+                result = PerKey.from_bytes(unpacked(change(index), len(data), "a test"))
             except StateError:
                 continue
-            assert found == state
+            assert result == state

@@ -20,8 +20,8 @@ FORMER, LATTER = (Period(f"0.1.{n}", 8, f"{n}" * 64, {"lateness_s": n}) for n in
 
 def ranges(ledger: Ledger) -> list[tuple[int, int, str | None]]:
     return [
-        (one.start, one.end, None if one.period is None else one.period.version)
-        for one in ledger.history()
+        (span.start, span.end, None if span.period is None else span.period.version)
+        for span in ledger.history()
     ]
 
 
@@ -43,17 +43,17 @@ def test_commits_by_turns_are_told_apart_and_a_restart_begins_nothing(
         (34, 42, "0.1.1"),
         (42, 46, "0.1.2"),
     ]
-    assert [one.period for one in ledgers[3].history()][1:3] == [FORMER, LATTER]
+    assert [span.period for span in ledgers[3].history()][1:3] == [FORMER, LATTER]
 
 
 def test_each_log_and_each_generation_has_its_own_history(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
     ledger.count_as(FORMER)
-    other = ledger.resolve(generation, replace(LOG, number=1), 5)
+    second_head = ledger.resolve(generation, replace(LOG, number=1), 5)
     ledger.commit(generation, commit(head, 4, TOTAL))
     ledger.count_as(LATTER)
-    ledger.commit(generation, commit(other, 2, TOTAL))
+    ledger.commit(generation, commit(second_head, 2, TOTAL))
     assert ranges(ledger) == [(10, 14, "0.1.1"), (5, 7, "0.1.2")]
     new = ledger.begin({}, {}, new_generation=True).generation
     assert ranges(ledger) == []

@@ -43,11 +43,11 @@ def test_every_command_works(tmp_path: Path, url: str, capsys: Capture) -> None:
     assert main(["verify", config, "--store", url]) == 0
     assert main(["quarantine", "retry", url, "--config", config]) == 0
     capsys.readouterr()
-    said = []
+    outputs = []
     for store in (file, url):
         assert main(["results", store, "--json", "--window", "all"]) == 0
-        said.append(capsys.readouterr().out)
-    assert said[0] == said[1]
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
 
 
 def test_many_writers_and_readers_share_few_connections(pgbouncer: PgBouncer, url: str) -> None:

@@ -71,28 +71,28 @@ def refusal(url: str, kind: type[LedgerError], exit_code: int) -> str:
 
 def test_who_is_not_let_in_reads_why_at_once(url: str, guarded: str) -> None:
     for password in ("wrong-one", None):
-        said = refusal(changed(url, username=guarded, password=password), StoreRefusesUs, 77)
-        assert "correct the user or the password" in said
-        assert "wrong-one" not in said
+        message = refusal(changed(url, username=guarded, password=password), StoreRefusesUs, 77)
+        assert "correct the user or the password" in message
+        assert "wrong-one" not in message
     if make_url(url).password is None:  # a server that asks for one does not say who is missing
         nobody = changed(url, username="nobody_here", password=None)
         assert "create it with createuser" in refusal(nobody, StoreRefusesUs, 77)
     missing = changed(url, database="none_here")
     assert "create it with createdb" in refusal(missing, NotAStore, 1)
     for driver in ("postgresql+psycopg2", "mysql"):
-        said = refusal(f"{driver}://me:secret@host/x", NotAStore, 1)
-        assert f"got {driver}://; correct it" in said
-        assert "secret" not in said
+        message = refusal(f"{driver}://me:secret@host/x", NotAStore, 1)
+        assert f"got {driver}://; correct it" in message
+        assert "secret" not in message
 
 
 def test_a_user_without_rights(url: str, guarded: str) -> None:
-    theirs = changed(url, username=guarded, password="right")
-    assert "does not exist; create it with CREATE SCHEMA" in refusal(theirs, LedgerError, 1)
+    guarded_url = changed(url, username=guarded, password="right")
+    assert "does not exist; create it with CREATE SCHEMA" in refusal(guarded_url, LedgerError, 1)
     name = str(make_url(url).query["options"]).rpartition("=")[2]
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"GRANT USAGE ON SCHEMA {name} TO {guarded}".encode())
         try:
-            assert "lacks a privilege; GRANT" in refusal(theirs, StoreRefusesUs, 77)
+            assert "lacks a privilege; GRANT" in refusal(guarded_url, StoreRefusesUs, 77)
         finally:
             connection.execute(f"REVOKE ALL ON SCHEMA {name} FROM {guarded}".encode())
 
@@ -100,8 +100,8 @@ def test_a_user_without_rights(url: str, guarded: str) -> None:
 def test_a_host_where_nobody_listens_is_for_later() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    said = refusal(f"postgresql://me@127.0.0.1:{port}/x", StoreUnavailable, 75)
-    assert "refused" in said and "nothing is lost" in said
+    message = refusal(f"postgresql://me@127.0.0.1:{port}/x", StoreUnavailable, 75)
+    assert "refused" in message and "nothing is lost" in message
 
 
 def test_a_store_that_cannot_be_written_now_can_be_read_and_loses_nothing(url: str) -> None:
@@ -115,8 +115,8 @@ def test_a_store_that_cannot_be_written_now_can_be_read_and_loses_nothing(url: s
             assert reader.heads(generation) == (head,)
             with pytest.raises(StoreUnavailable, match="cannot be written now; name the primary"):
                 reader.commit(generation, four_rows(head))
-        with psycopg.connect(url) as other:
-            other.execute("LOCK TABLE head")
+        with psycopg.connect(url) as holder:
+            holder.execute("LOCK TABLE head")
             with pytest.raises(StoreUnavailable, match="another process holds its lock"):
                 ledger.commit(generation, four_rows(head))
         # A disk cannot be filled here; the server raises what it raises then.
@@ -189,7 +189,7 @@ def server(postgres: Postgres) -> Server:
 # How a connection is lost is the same for every write: see test_ledger_store.py.
 @pytest.mark.faults
 @pytest.mark.parametrize(
-    ("write", "moment"), [*(("commit", one) for one in MOMENTS), ("begin", "late")]
+    ("write", "moment"), [*(("commit", moment) for moment in MOMENTS), ("begin", "late")]
 )
 def test_a_write_whose_connection_is_lost_happens_once(
     url: str, proxy: CuttingProxy, write: str, moment: Moment
@@ -215,12 +215,12 @@ def test_a_writer_that_gives_up_reads_in_the_ledger_what_became_of_it(
             ledger.commit(generation, four_rows(head))
         assert caught.value.exit_code == 75
         # A write waits for what is still on its way; a read would not.
-        again = ledger.resolve(generation, head.partition, 0)
+        current_head = ledger.resolve(generation, head.partition, 0)
         if moment == "late":
             with pytest.raises(Fenced):
                 ledger.commit(generation, four_rows(head))
-            (again,) = ledger.heads(generation)
-        assert again.next_offset == ledger.snapshot().counters.rows == rows
+            (current_head,) = ledger.heads(generation)
+        assert current_head.next_offset == ledger.snapshot().counters.rows == rows
 
 
 @pytest.mark.faults

@@ -24,25 +24,25 @@ NOBODY = 65534
 @contextmanager
 def somebody_else() -> Iterator[None]:
     """Who may read and not write; root may write everywhere."""
-    was = os.geteuid()
-    if was == 0:
+    user_id = os.geteuid()
+    if user_id == 0:
         os.seteuid(NOBODY)
     try:
         yield
     finally:
-        os.seteuid(was)
+        os.seteuid(user_id)
 
 
 @contextmanager
 def its_owner(folder: Path) -> Iterator[None]:
-    was = os.geteuid()
+    user_id = os.geteuid()
     os.seteuid(os.getuid())
     folder.chmod(0o755)
     try:
         yield
     finally:
         folder.chmod(0o555)
-        os.seteuid(was)
+        os.seteuid(user_id)
 
 
 @pytest.fixture

@@ -75,136 +75,136 @@ def company(folder: Path) -> Iterator[Company]:
 
 
 def test_a_restored_store_sends_no_event_again_though_its_looks_are_others(tmp_path: Path) -> None:
-    with company(tmp_path) as of:
-        of.count(10)  # too few for a verdict
-        of.back_up()
-        of.count(2000)
-        sent = [one.body for one in of.receiver.received]
+    with company(tmp_path) as firm:
+        firm.count(10)  # too few for a verdict
+        firm.back_up()
+        firm.count(2000)
+        sent = [request.body for request in firm.receiver.received]
         assert len(sent) == 3
-        of.restore()
-        of.count(3000)  # another look than the one that was lost
-        of.count(4000)
-    assert [one.body for one in of.receiver.received] == sent
-    of.receiver.require_good()
-    assert [row.message.body for row in rows_of(of.store)] == sent
-    assert of.states() == ["sent"] * 3
+        firm.restore()
+        firm.count(3000)  # another look than the one that was lost
+        firm.count(4000)
+    assert [request.body for request in firm.receiver.received] == sent
+    firm.receiver.require_good()
+    assert [row.message.body for row in rows_of(firm.store)] == sent
+    assert firm.states() == ["sent"] * 3
 
 
 def test_what_was_not_received_before_the_loss_is_sent_as_it_was(tmp_path: Path) -> None:
-    with company(tmp_path) as of:
-        of.count(10)
-        of.back_up()
-        of.receiver.away = True
-        of.count(2000)
-        tried = {one.body for one in of.receiver.received}
+    with company(tmp_path) as firm:
+        firm.count(10)
+        firm.back_up()
+        firm.receiver.away = True
+        firm.count(2000)
+        tried = {request.body for request in firm.receiver.received}
         assert len(tried) == 3
-        of.receiver.away = False
-        of.restore()
-        of.count(3000)
-    assert sorted(one.body for one in of.receiver.delivered) == sorted(tried)
-    of.receiver.require_good()
+        firm.receiver.away = False
+        firm.restore()
+        firm.count(3000)
+    assert sorted(request.body for request in firm.receiver.delivered) == sorted(tried)
+    firm.receiver.require_good()
 
 
 def test_what_the_backup_has_as_waiting_and_was_sent_is_not_sent_again(tmp_path: Path) -> None:
-    with company(tmp_path) as of:
-        of.receiver.away = True
-        of.count(2000)
-        of.back_up()
-        of.receiver.away = False
-        run(of.path)
-        assert len(of.receiver.delivered) == 3
-        of.restore()
-        of.count(3000)
-    assert len(of.receiver.delivered) == 3
-    assert of.states() == ["sent"] * 3
+    with company(tmp_path) as firm:
+        firm.receiver.away = True
+        firm.count(2000)
+        firm.back_up()
+        firm.receiver.away = False
+        run(firm.path)
+        assert len(firm.receiver.delivered) == 3
+        firm.restore()
+        firm.count(3000)
+    assert len(firm.receiver.delivered) == 3
+    assert firm.states() == ["sent"] * 3
 
 
 def test_a_store_from_before_it_had_hooks_gets_what_was_sent_since(tmp_path: Path) -> None:
-    with company(tmp_path) as of:
-        with_hooks = of.path.read_text(encoding="utf-8")
-        of.path.write_text(with_hooks.partition("[hooks.")[0], encoding="utf-8")
-        of.count(10)
-        of.back_up()
-        of.path.write_text(with_hooks, encoding="utf-8")
-        of.count(2000)
-        of.restore()
-        of.count(3000)
-    assert len(of.receiver.received) == 3
-    of.receiver.require_good()
+    with company(tmp_path) as firm:
+        with_hooks = firm.path.read_text(encoding="utf-8")
+        firm.path.write_text(with_hooks.partition("[hooks.")[0], encoding="utf-8")
+        firm.count(10)
+        firm.back_up()
+        firm.path.write_text(with_hooks, encoding="utf-8")
+        firm.count(2000)
+        firm.restore()
+        firm.count(3000)
+    assert len(firm.receiver.received) == 3
+    firm.receiver.require_good()
 
 
 @pytest.mark.parametrize("released", [True, False])
 def test_without_the_memory_of_what_was_sent_all_is_held_until_somebody_decides(
     tmp_path: Path, released: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with company(tmp_path) as of:
-        of.count(10)
-        of.back_up()
-        of.count(2000)
-        of.restore()
+    with company(tmp_path) as firm:
+        firm.count(10)
+        firm.back_up()
+        firm.count(2000)
+        firm.restore()
         (tmp_path / FILE).unlink()
-        of.count(3000)
-        assert len(of.receiver.received) == 3
+        firm.count(3000)
+        assert len(firm.receiver.received) == 3
         why = f"nothing is sent: the file of what was sent, {FILE}, is gone"
         assert f"hooks are held, and {why}" in capsys.readouterr().err
-        run(of.path)
-        assert of.states() == ["held"] * 3
-        with closing(Ledger.open(str(of.store))) as ledger:
+        run(firm.path)
+        assert firm.states() == ["held"] * 3
+        with closing(Ledger.open(str(firm.store))) as ledger:
             assert SentHooks(ledger.store).adopt(0, "waiting" if released else "dropped") == 3
-        run(of.path)
-    assert of.states() == ["sent" if released else "dropped"] * 3
-    assert len(of.receiver.received) == (6 if released else 3)
+        run(firm.path)
+    assert firm.states() == ["sent" if released else "dropped"] * 3
+    assert len(firm.receiver.received) == (6 if released else 3)
 
 
 def test_a_copy_of_a_store_sends_nothing(tmp_path: Path) -> None:
-    with company(tmp_path) as of:
-        of.count(10)
-        of.back_up()
+    with company(tmp_path) as firm:
+        firm.count(10)
+        firm.back_up()
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir()
         for name in ("clicks.toml", "clicks.jsonl", "store.bak"):
             shutil.copy(tmp_path / name, elsewhere / name.replace(".bak", ".db"))
-        (elsewhere / "clicks.jsonl").write_text("".join(of.lines), encoding="utf-8")
+        (elsewhere / "clicks.jsonl").write_text("".join(firm.lines), encoding="utf-8")
         run(elsewhere / "clicks.toml")
-    assert of.receiver.received == []
+    assert firm.receiver.received == []
     assert {row.state for row in rows_of(elsewhere / "store.db")} == {"held"}
 
 
 def test_another_store_under_the_same_name_is_another(tmp_path: Path) -> None:
-    with company(tmp_path) as of:
-        of.count(2000)
+    with company(tmp_path) as firm:
+        firm.count(2000)
         for file in tmp_path.glob("store.db*"):
             file.unlink()
-        of.count(2000)
-    assert len(of.receiver.received) == 6
-    assert len({one.headers["Idempotency-Key"] for one in of.receiver.received}) == 6
+        firm.count(2000)
+    assert len(firm.receiver.received) == 6
+    assert len({request.headers["Idempotency-Key"] for request in firm.receiver.received}) == 6
 
 
 def test_a_line_that_was_cut_by_a_crash_is_left_out(tmp_path: Path) -> None:
-    with company(tmp_path) as of:
-        of.count(10)
-        of.back_up()
-        of.count(2000)
-        of.restore()
+    with company(tmp_path) as firm:
+        firm.count(10)
+        firm.back_up()
+        firm.count(2000)
+        firm.restore()
         file = tmp_path / FILE
         whole = file.read_bytes()
         file.write_bytes(whole[:-30])  # the end of the last attempt
-        of.count(3000)
+        firm.count(3000)
         assert file.read_bytes().startswith(whole[:-30] + b"\n{")
-    of.receiver.require_good()
-    bodies = [one.body for one in of.receiver.received]
+    firm.receiver.require_good()
+    bodies = [request.body for request in firm.receiver.received]
     assert len(bodies) == 4 and len(set(bodies)) == 3  # as a crash before its answer was noted
 
 
 def test_damaged_lines_of_the_file_restore_nothing(tmp_path: Path) -> None:
-    with company(tmp_path) as of:
-        of.count(10)
-        line = {"store": rows_store_id(of.store), "hook": "flags", "key": "k", "body": "e30="}
+    with company(tmp_path) as firm:
+        firm.count(10)
+        line = {"store": rows_store_id(firm.store), "hook": "flags", "key": "k", "body": "e30="}
         damaged = [{**line, "event": "worse"}, {**line, "generation": "1"}, {**line, "body": 7}]
         with (tmp_path / FILE).open("a", encoding="utf-8") as file:
             file.write("\n".join(map(json.dumps, damaged)) + '\n[]\n"x"\n' + "\x00" * 50 + "\n")
-        of.count(2000)
-    assert of.states() == ["sent"] * 3
+        firm.count(2000)
+    assert firm.states() == ["sent"] * 3
 
 
 def rows_store_id(store: Path) -> str:

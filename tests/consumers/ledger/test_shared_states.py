@@ -49,18 +49,18 @@ def sharing(ledger: Ledger) -> tuple[int, int]:
 
 
 def test_the_state_of_a_commit_within_a_window_is_in_the_store_once(tmp_path: Path) -> None:
-    found = []
+    outcomes = []
     for least in (0, 10**9):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(write, "SHARED_BYTES", least)
             with closing(Ledger.open(str(tmp_path / f"{least}.db"), create=True)) as ledger:
                 generation, heads = begun(ledger)
                 committed(ledger, generation, heads[0], 7, keys=KEYS)
-                found.append((sharing(ledger), sums(stored(ledger)), ledger.snapshot().panes))
-    ((shared, once), *same), ((none, twice), *others) = found
+                outcomes.append((sharing(ledger), sums(stored(ledger)), ledger.snapshot().panes))
+    ((shared, once), *same), ((none, twice), *rest) = outcomes
     assert (shared, none) == (1, 0)
     assert twice == 2 * once
-    assert same == others
+    assert same == rest
 
 
 def test_a_commit_over_two_windows_has_three_states(ledger: Ledger) -> None:
@@ -81,9 +81,9 @@ def test_no_order_of_merges_and_of_retention_changes_a_sum(
         generation, heads = filled(ledger, 12, keys=KEYS, seed=seed)
         for _ in range(3):
             for _ in range(6):
-                at = lucky.randrange(len(heads))
+                index = lucky.randrange(len(heads))
                 n = lucky.randrange(1, 8)
-                heads[at] = committed(ledger, generation, heads[at], n, keys=KEYS)
+                heads[index] = committed(ledger, generation, heads[index], n, keys=KEYS)
             before = sums(stored(ledger))
             assert sharing(ledger)[0] > 0
             compactor = Compactor(ledger.store, above=1, leave=lucky.randrange(3))
@@ -124,7 +124,7 @@ def test_the_database_itself_refuses_to_lose_a_shared_state(ledger: Ledger) -> N
 def test_states_of_other_metrics_or_ranges_are_never_shared() -> None:
     total = write.StateShard(Pane("auc", 0, None, None), 0, 2, b"same")
     window = Pane("auc", 0, 0, HOUR)
-    others = [
+    shards = [
         replace(total, pane=window._replace(metric="ctr")),
         replace(total, pane=window._replace(grouping=1)),
         replace(total, pane=window, key_range=1),
@@ -132,4 +132,4 @@ def test_states_of_other_metrics_or_ranges_are_never_shared() -> None:
         replace(total, pane=window, state=b"other"),
     ]
     shared = replace(total, pane=window)
-    assert write._totals_of([*others, shared, total]) == {id(shared): total}
+    assert write._totals_of([*shards, shared, total]) == {id(shared): total}

@@ -50,7 +50,7 @@ def test_different_paths_have_different_names() -> None:
 
 
 def test_fields_with_dots_in_their_names_are_read_and_tested_like_others() -> None:
-    of = config(
+    settings = config(
         event="""
             time = "ts"
             user = 'who."user.id"'
@@ -67,13 +67,15 @@ def test_fields_with_dots_in_their_names_are_read_and_tested_like_others() -> No
         "click.count": 1,
         "score": 0.5,
     }
-    others = [
+    variations = [
         {**event, "who": {"user.id": "u2", "app.kind": "app"}},
         {**event, "who": {"app": {"kind": "web"}}},
         {**event, "who": {"app.kind": "web"}},
         {**event, "click.count": 10**400},  # which is parsed slowly
     ]
-    decoded = Decoder(of).decode(chunk([json.dumps(one).encode() for one in [event, *others]]))
+    decoded = Decoder(settings).decode(
+        chunk([json.dumps(record).encode() for record in [event, *variations]])
+    )
     assert (len(decoded), decoded.skipped) == (1, 2)
     assert [(entry.offset, entry.field) for entry in decoded.refused] == [
         (3, 'who."user.id"'),

@@ -24,9 +24,9 @@ def judged(config: Path, capsys: pytest.CaptureFixture[str], *flags: str) -> lis
     """What a check says of the experiment."""
     capsys.readouterr()
     assert main(["run", str(config), "--check", *flags]) == 0
-    found = capsys.readouterr()
-    lines = (found.out + found.err).splitlines()
-    return [one.removeprefix("experiment: ") for one in lines if one.startswith("experiment: ")]
+    output = capsys.readouterr()
+    lines = (output.out + output.err).splitlines()
+    return [line.removeprefix("experiment: ") for line in lines if line.startswith("experiment: ")]
 
 
 def slowly(config: Path) -> None:
@@ -91,8 +91,8 @@ def test_a_ramp_is_said_with_its_shares(tmp_path: Path, capsys: pytest.CaptureFi
     )
     config = write(tmp_path, f"{PLAN}\n{ramp}")
     run(config)
-    (said,) = judged(config, capsys)
-    assert "of new, 10 to 50 % of all rows, by epoch" in said
+    (message,) = judged(config, capsys)
+    assert "of new, 10 to 50 % of all rows, by epoch" in message
 
 
 def test_a_first_hour_has_no_pace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,6 +120,8 @@ def test_states_of_another_version_are_said_and_their_gates_in_words(
     config = tmp_path / "clicks.toml"
     config.write_text(former_config("experiment"), encoding="utf-8")
     (tmp_path / "clicks.jsonl").write_text("".join(lines("experiment")), encoding="utf-8")
-    said = judged(config, capsys, "--new-generation")
-    assert said[0].startswith("nothing is known of auc so far: state bytes: expected the schema")
-    assert "auc can be judged once each arm has 10 positives and 10 negatives" in said[-1]
+    messages = judged(config, capsys, "--new-generation")
+    assert messages[0].startswith(
+        "nothing is known of auc so far: state bytes: expected the schema"
+    )
+    assert "auc can be judged once each arm has 10 positives and 10 negatives" in messages[-1]

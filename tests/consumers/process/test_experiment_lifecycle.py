@@ -38,8 +38,8 @@ def started(folder: Path, rest: str = FIRST, n: int = N) -> Run:
 
 
 def of(run: Run, rest: str) -> Config:
-    made = config(event=EVENTS, metrics=METRICS, rest=rest + EACH)
-    return replace(made, store=run.config.store)
+    settings = config(event=EVENTS, metrics=METRICS, rest=rest + EACH)
+    return replace(settings, store=run.config.store)
 
 
 Names = tuple[str, ...]
@@ -47,8 +47,8 @@ Names = tuple[str, ...]
 
 def go_on(run: Run, rest: str, n: int = N, drop: Names = (), resume: Names = ()) -> None:
     """Count the next events with other experiments."""
-    done = len(run.logs[ONE].values)
-    run.logs[ONE].append(*ALL[done : done + n])
+    start = len(run.logs[ONE].values)
+    run.logs[ONE].append(*ALL[start : start + n])
     options = replace(UNTIL_END, requested=Requested(drop, resume))
     run(options, CHUNKS, config=of(run, rest))
 
@@ -56,17 +56,19 @@ def go_on(run: Run, rest: str, n: int = N, drop: Names = (), resume: Names = ())
 def lines(run: Run, rest: str, drop: Names = (), resume: Names = ()) -> list[str]:
     """What `run --check` says of experiments, besides when they can be judged."""
     options = replace(Options(), requested=Requested(drop, resume))
-    found = check(of(run, rest), options, opener=run.opener)
-    return [line for line in found if line.startswith("experiment") and " judged" not in line
+    messages = check(of(run, rest), options, opener=run.opener)
+    return [line for line in messages if line.startswith("experiment") and " judged" not in line
             and "needs" not in line and "nothing is" not in line]  # fmt: skip
 
 
 def states(run: Run, name: str) -> dict[str, bytes]:
     """The totals of an experiment."""
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        found = counted(ledger).states
+        states_by_key = counted(ledger).states
     prefix = f"experiment/{name}/"
-    return {k[0]: data for k, data in found.items() if k[0].startswith(prefix) and k[2] is None}
+    return {
+        k[0]: data for k, data in states_by_key.items() if k[0].startswith(prefix) and k[2] is None
+    }
 
 
 def alone(folder: Path, name: str, rest: str, *ranges: range) -> dict[str, bytes]:
@@ -128,8 +130,8 @@ def test_an_ended_experiment_is_resumed_with_a_hole(tmp_path: Path) -> None:
     (problem,) = caught.value.differences
     assert problem.startswith("experiment three: it was removed from the config earlier")
     assert "Resume it with --resume-metric experiment/three" in problem
-    said = lines(run, FIRST + SECOND, resume=("experiment/three",))
-    assert said[1] == (
+    messages = lines(run, FIRST + SECOND, resume=("experiment/three",))
+    assert messages[1] == (
         "experiment three: back in the config; it would count again events from these offsets on: "
         "events/0 160, with a hole before them"
     )
@@ -183,13 +185,13 @@ def test_an_end_before_a_counted_event_is_refused_with_what_to_do(tmp_path: Path
 def test_texts_change_and_its_counts_and_looks_stay(tmp_path: Path) -> None:
     run = started(tmp_path)
     before = states(run, "plain")
-    told = f'{FIRST}name = "Plain"\nhypothesis = "It helps."\narchived = true\n'
-    assert lines(run, told) == [
+    definition = f'{FIRST}name = "Plain"\nhypothesis = "It helps."\narchived = true\n'
+    assert lines(run, definition) == [
         "experiment plain: goes on; archived: lists leave it out; what is shown changes: "
         "hypothesis, title; its counts and its looks stay"
     ]
     revision = run.seen().generation.revision
-    go_on(run, told, 0)
+    go_on(run, definition, 0)
     assert run.seen().generation.revision == revision
     (shown,) = {
         (s["name"], s["hypothesis"], s["archived"])
@@ -204,14 +206,14 @@ def test_texts_change_and_its_counts_and_looks_stay(tmp_path: Path) -> None:
 
 def test_further_metrics_begin_and_end_in_an_experiment_that_goes_on(tmp_path: Path) -> None:
     run = started(tmp_path)
-    more = f'{FIRST}metrics = ["auc"]\n'
-    assert lines(run, more) == [
+    definition = f'{FIRST}metrics = ["auc"]\n'
+    assert lines(run, definition) == [
         "experiment plain: goes on; auc is added from the offsets reached so far"
     ]
-    go_on(run, more)
+    go_on(run, definition)
     assert (
         states(run, "plain")["experiment/plain/auc"]
-        == alone(tmp_path / "a", "plain", more, range(N, 2 * N))["experiment/plain/auc"]
+        == alone(tmp_path / "a", "plain", definition, range(N, 2 * N))["experiment/plain/auc"]
     )
     with pytest.raises(SettingsChanged, match=r"end it with --drop-metric experiment/plain/auc\n"):
         lines(run, FIRST)
@@ -248,15 +250,17 @@ def test_what_is_part_of_its_states_changes_only_by_ending_it(
         problem
     )
     # As it says: the changed one goes on under another name.
-    other = FIRST.replace(old, new).replace("plain", "other")
-    assert lines(run, other, drop=("experiment/plain",))[0].startswith("experiment other: added")
+    definition = FIRST.replace(old, new).replace("plain", "other")
+    assert lines(run, definition, drop=("experiment/plain",))[0].startswith(
+        "experiment other: added"
+    )
 
 
 def test_an_arm_cannot_be_added_while_it_runs(tmp_path: Path) -> None:
     run = started(tmp_path)
-    more = FIRST.replace('["a", "b"]', '["a", "b", "c"]')
+    definition = FIRST.replace('["a", "b"]', '["a", "b", "c"]')
     with pytest.raises(SettingsChanged) as caught:
-        lines(run, more)
+        lines(run, definition)
     assert caught.value.differences[0].startswith("experiment plain: c cannot be added while it")
     assert "declare an experiment with another name" in caught.value.differences[0]
 
@@ -277,12 +281,12 @@ def test_epochs_are_added_to_an_experiment_while_it_runs(tmp_path: Path) -> None
 
 def test_a_first_run_and_a_new_generation_start_each_experiment(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: Log(ALL[:N])}, event=EVENTS, metrics=METRICS, rest=FIRST + EACH)
-    said = "experiment plain: a run starts it, from the first event that it reads"
-    assert lines(run, FIRST) == [said]
+    message = "experiment plain: a run starts it, from the first event that it reads"
+    assert lines(run, FIRST) == [message]
     run(UNTIL_END)
     assert lines(run, FIRST) == ["experiment plain: goes on unchanged"]
-    found = check(of(run, FIRST + SECOND), Options(), new_generation=True, opener=run.opener)
-    assert said in found and said.replace("plain", "three") in found
+    messages = check(of(run, FIRST + SECOND), Options(), new_generation=True, opener=run.opener)
+    assert message in messages and message.replace("plain", "three") in messages
 
 
 def test_of_the_experiment_without_a_name_the_check_says_what_changes(tmp_path: Path) -> None:

@@ -31,9 +31,11 @@ def looks(run: Run) -> dict[str, int]:
     """The number of looks at each experiment."""
     with closing(Ledger.open(run.config.store.url)) as ledger:
         generation = ledger.generation()
-        of = {name: declared(generation, name) for name in experiments_of(generation)}
-        prints = {name: found.fingerprint for name, found in of.items() if found is not None}
-        assert len(set(prints.values())) == len(of)
+        designs = {name: declared(generation, name) for name in experiments_of(generation)}
+        prints = {
+            name: design.fingerprint for name, design in designs.items() if design is not None
+        }
+        assert len(set(prints.values())) == len(designs)
 
         def count(now: StoreView) -> dict[str, int]:
             return {name: now.looks(fingerprint) for name, fingerprint in prints.items()}

@@ -38,8 +38,8 @@ def url(postgres: Postgres) -> Iterator[str]:
     """A store whose connections can be told from others."""
     store = postgres.new_store()
     name = str(make_url(store).query["options"]).rpartition("=")[2]
-    named = make_url(store).update_query_dict({"application_name": name})
-    yield named.render_as_string(hide_password=False)
+    store_url = make_url(store).update_query_dict({"application_name": name})
+    yield store_url.render_as_string(hide_password=False)
     postgres.drop(store)
 
 
@@ -54,10 +54,14 @@ def server(postgres: Postgres) -> Server:
 @pytest.fixture
 def run(url: str, tmp_path: Path) -> Run:
     """A commit every few polls."""
-    made = Run(tmp_path, {partition: Log(list(values)) for partition, values in LOGS.items()})
-    made.config = replace(made.config, store=replace(made.config.store, url=url))
-    made.clock.tick_s = 2.0
-    return made
+    postgres_run = Run(
+        tmp_path, {partition: Log(list(values)) for partition, values in LOGS.items()}
+    )
+    postgres_run.config = replace(
+        postgres_run.config, store=replace(postgres_run.config.store, url=url)
+    )
+    postgres_run.clock.tick_s = 2.0
+    return postgres_run
 
 
 class Fault:
@@ -72,9 +76,9 @@ class Fault:
         class Tried(Ledger):
             @classmethod
             def open(cls, url: str, **_: object) -> Ledger:
-                found = super().open(url, create=True, pauses_s=(0.0, 0.0, 0.0), sleep=sleep)
-                event.listen(found.store.engine, "commit", lambda _: fault.at("at COMMIT"))
-                return found
+                ledger = super().open(url, create=True, pauses_s=(0.0, 0.0, 0.0), sleep=sleep)
+                event.listen(ledger.store.engine, "commit", lambda _: fault.at("at COMMIT"))
+                return ledger
 
         commit = Ledger.commit
 
@@ -105,13 +109,13 @@ def end_connections(url: str) -> int:
     name = make_url(url).query["application_name"]
     plain = make_url(url).difference_update_query(["application_name"])
     text = plain.render_as_string(hide_password=False)
-    with psycopg.connect(text, autocommit=True) as other:
-        found = other.execute(
+    with psycopg.connect(text, autocommit=True) as connection:
+        cursor = connection.execute(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
             "WHERE application_name = %s",
             [name],
         )
-        return len(found.fetchall())
+        return len(cursor.fetchall())
 
 
 def counted_in(url: str) -> object:
@@ -150,14 +154,14 @@ def writing(server: Postgres, allowed: bool) -> None:
         server.url.render_as_string(hide_password=False),
         autocommit=True,
         options="-c default_transaction_read_only=off",
-    ) as other:
+    ) as connection:
         word = "off" if allowed else "on"
-        other.execute(f"ALTER SYSTEM SET default_transaction_read_only = {word}".encode())
-        other.execute("SELECT pg_reload_conf()")
+        connection.execute(f"ALTER SYSTEM SET default_transaction_read_only = {word}".encode())
+        connection.execute("SELECT pg_reload_conf()")
     shown = ""
     while shown != ("off" if allowed else "on"):  # new connections have it when they see it
-        with psycopg.connect(server.url.render_as_string(hide_password=False)) as other:
-            (shown,) = other.execute("SHOW default_transaction_read_only").fetchone() or ("",)
+        with psycopg.connect(server.url.render_as_string(hide_password=False)) as connection:
+            (shown,) = connection.execute("SHOW default_transaction_read_only").fetchone() or ("",)
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
@@ -188,10 +192,10 @@ def test_a_server_that_is_closed_for_writing_is_waited_for_and_then_given_up_for
             with pytest.raises(StoreUnavailable, match="name the primary, or start again later"):
                 run(UNTIL_END, [Deliver(7)] * 100)
             with closing(Ledger.open(url)) as ledger:  # what is there can be read
-                found = counted(ledger)
-            reached = {p: found.heads[p][0] for p in LOGS}
+                counts = counted(ledger)
+            reached = {p: counts.heads[p][0] for p in LOGS}
             assert 0 < sum(reached.values()) < sum(map(len, LOGS.values()))
-            assert found == fold({p: values[: reached[p]] for p, values in LOGS.items()})
+            assert counts == fold({p: values[: reached[p]] for p, values in LOGS.items()})
     finally:
         writing(server, True)
     assert fault.happened == {"before the transaction": 1}

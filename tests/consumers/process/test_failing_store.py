@@ -42,29 +42,29 @@ class Broken:
         self.store.engine.dispose()
 
         @event.listens_for(self.store.engine, "connect")
-        def told(connection: sqlite3.Connection, _: object) -> None:
+        def set_pragma(connection: sqlite3.Connection, _: object) -> None:
             connection.execute(text).close()
 
     def full(self) -> None:
-        with closing(sqlite3.connect(self.path)) as other:
-            (pages,) = other.execute("PRAGMA page_count").fetchone()
+        with closing(sqlite3.connect(self.path)) as connection:
+            (pages,) = connection.execute("PRAGMA page_count").fetchone()
         self.pragma(f"PRAGMA max_page_count = {pages + 1}")
 
     def read_only(self) -> None:
         self.pragma("PRAGMA query_only = ON")
 
     def locked(self) -> None:
-        other = self.fixed.enter_context(closing(sqlite3.connect(self.path)))
-        other.isolation_level = None
-        other.execute("BEGIN IMMEDIATE")
+        connection = self.fixed.enter_context(closing(sqlite3.connect(self.path)))
+        connection.isolation_level = None
+        connection.execute("BEGIN IMMEDIATE")
 
     def damaged(self) -> None:
         self.store.engine.dispose()
-        with closing(sqlite3.connect(self.path)) as other:
-            other.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
-        kept = self.path.read_bytes()
-        self.fixed.callback(self.path.write_bytes, kept)
-        self.path.write_bytes(kept[:4096] + b"\xff" * (len(kept) - 4096))
+        with closing(sqlite3.connect(self.path)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
+        content = self.path.read_bytes()
+        self.fixed.callback(self.path.write_bytes, content)
+        self.path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
 
 
 @contextmanager
@@ -120,10 +120,10 @@ def test_a_store_that_fails_under_a_run_costs_no_update(
 def require_prefix(run: Run) -> None:
     """What is there is what was read, and not all of it."""
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        found = counted(ledger)
-    reached = {p: found.heads[p][0] for p in LOGS}
+        counts = counted(ledger)
+    reached = {p: counts.heads[p][0] for p in LOGS}
     assert 0 < sum(reached.values()) < sum(map(len, LOGS.values()))
-    assert found == fold({p: values[: reached[p]] for p, values in LOGS.items()})
+    assert counts == fold({p: values[: reached[p]] for p, values in LOGS.items()})
 
 
 def require_all(run: Run) -> None:

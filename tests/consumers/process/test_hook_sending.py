@@ -60,9 +60,9 @@ def stepped(sender: HookSender) -> None:
         thread.join(LIMIT_S)
 
 
-def counted(folder: Path, on: tuple[str, ...] = ("worse",), more: str = "") -> Path:
+def counted(folder: Path, events: tuple[str, ...] = ("worse",), more: str = "") -> Path:
     """A store with events that could not be sent yet."""
-    store = run(config(folder, hook(NOWHERE, on, more, retry_s=600)))
+    store = run(config(folder, hook(NOWHERE, events, more, retry_s=600)))
     assert {row.state for row in rows_of(store)} == {"waiting"}
     return store
 
@@ -74,7 +74,7 @@ def test_a_look_says_what_is_worse_and_each_is_received_once_and_signed(tmp_path
         store = run(path)
         assert run(path) == store  # nothing new is counted
     receiver.require_good()
-    events = {one.event["event"]: one for one in receiver.received}
+    events = {request.event["event"]: request for request in receiver.received}
     assert sorted(events) == ["guardrail_broken", "recommendation", "worse"]
     assert len(receiver.received) == 3
     worse = events["worse"].event
@@ -82,7 +82,7 @@ def test_a_look_says_what_is_worse_and_each_is_received_once_and_signed(tmp_path
     assert worse["effect"]["upper"] < -0.1 and worse["effect"]["estimate"] == -0.25
     assert worse["look"] == {"number": 1, "place": 2000, "watermark_ms": 5_397_300}
     rows = rows_of(store)
-    assert {row.message.body for row in rows} == {one.body for one in receiver.received}
+    assert {row.message.body for row in rows} == {request.body for request in receiver.received}
     assert {(row.state, row.attempts, row.answer) for row in rows} == {("sent", 1, "HTTP 204")}
     assert {row.host for row in rows} == {"127.0.0.1"}
 
@@ -92,8 +92,8 @@ def test_later_looks_repeat_nothing_and_a_new_recommendation_is_sent(tmp_path: P
         path = config(tmp_path, hook(receiver.url), rows=1000)
         store = run(path)
         log_file = tmp_path / "clicks.jsonl"
-        first, more = log_file.read_text(), config(tmp_path / "..", "", 4000)
-        rest = more.with_name("clicks.jsonl").read_text().replace("T00:", "T02:")
+        first, long_config = log_file.read_text(), config(tmp_path / "..", "", 4000)
+        rest = long_config.with_name("clicks.jsonl").read_text().replace("T00:", "T02:")
         log_file.write_text(first + rest, encoding="utf-8")
         run(path)
     receiver.require_good()
@@ -106,7 +106,7 @@ def test_a_hook_gets_only_the_events_that_it_asks_for(tmp_path: Path, on: str) -
     with receiving() as receiver:
         run(config(tmp_path, hook(receiver.url, [on])))
     expected = [] if on == "sample_ratio" else [on]
-    assert [one.event["event"] for one in receiver.received] == expected
+    assert [request.event["event"] for request in receiver.received] == expected
 
 
 def test_a_failed_attempt_is_repeated_as_the_same_bytes_after_longer_pauses(tmp_path: Path) -> None:
@@ -124,14 +124,14 @@ def test_a_failed_attempt_is_repeated_as_the_same_bytes_after_longer_pauses(tmp_
     assert times == [0.0, 16.0, 36.0, 56.0]  # after one attempt of the run
     assert {body for body, _ in recorder.sent} == {row.message.body}
     assert {headers["Idempotency-Key"] for _, headers in recorder.sent} == {row.message.key}
-    assert [(one.state, one.attempts) for one in rows_of(store)] == [("sent", 5)]
+    assert [(hook_row.state, hook_row.attempts) for hook_row in rows_of(store)] == [("sent", 5)]
 
 
 def test_each_attempt_is_signed_for_its_own_time(tmp_path: Path) -> None:
     store, recorder = counted(tmp_path), Recorder(False)
     with closing(Ledger.open(str(store))) as ledger:
         for now_s in (2e9, 2e9 + 100):
-            stepped(HookSender(ledger.store, [HOOK], lambda at=now_s: at, recorder))  # type: ignore[misc]
+            stepped(HookSender(ledger.store, [HOOK], lambda time_s=now_s: time_s, recorder))  # type: ignore[misc]
     assert len(recorder.sent) == 2
     for (body, headers), sent_s in zip(recorder.sent, ("2000000000", "2000000100"), strict=True):
         assert headers["Streammetrics-Timestamp"] == sent_s
@@ -148,7 +148,9 @@ def test_an_event_that_nobody_takes_for_long_has_failed_and_stays(tmp_path: Path
                 HookSender(ledger.store, [replace(HOOK, give_up_s=650)], lambda: late_s, recorder)
             )
     assert len(recorder.sent) == 1
-    assert [(one.state, one.answer) for one in rows_of(store)] == [("failed", "HTTP 500")]
+    assert [(hook_row.state, hook_row.answer) for hook_row in rows_of(store)] == [
+        ("failed", "HTTP 500")
+    ]
 
 
 @pytest.mark.usefixtures("each_store")
@@ -162,12 +164,15 @@ def test_of_two_processes_one_sends(tmp_path: Path) -> None:
         assert goes_on.wait(LIMIT_S)
         return HookReply(True, "HTTP 204")
 
-    with closing(Ledger.open(str(store))) as one, closing(Ledger.open(str(store))) as other:
-        first = HookSender(one.store, [HOOK], lambda: 2e9, slow)
+    with (
+        closing(Ledger.open(str(store))) as first_ledger,
+        closing(Ledger.open(str(store))) as second_ledger,
+    ):
+        first = HookSender(first_ledger.store, [HOOK], lambda: 2e9, slow)
         first.step()
         assert inside.wait(LIMIT_S)
         second = Recorder()
-        stepped(HookSender(other.store, [HOOK], lambda: 2e9 + 1, second))
+        stepped(HookSender(second_ledger.store, [HOOK], lambda: 2e9 + 1, second))
         goes_on.set()
         stepped(first)
     assert (len(sent), second.sent) == (1, [])
@@ -187,11 +192,11 @@ def test_another_process_goes_on_after_one_that_died_in_an_attempt(tmp_path: Pat
         stepped(HookSender(ledger.store, [HOOK], lambda: 2e9, dies))
         assert inside.is_set()
         recorder, now_s = Recorder(), [2e9 + 39]
-        other = HookSender(ledger.store, [HOOK], lambda: now_s[0], recorder)
-        stepped(other)
+        second_sender = HookSender(ledger.store, [HOOK], lambda: now_s[0], recorder)
+        stepped(second_sender)
         assert recorder.sent == []  # the claim has not ended
         now_s[0] += 2
-        stepped(other)
+        stepped(second_sender)
     assert [body for body, _ in recorder.sent] == sent
 
 
@@ -199,10 +204,10 @@ def test_another_process_goes_on_after_one_that_died_in_an_attempt(tmp_path: Pat
 def test_an_answer_after_the_end_of_a_claim_does_not_undo_that_of_another(tmp_path: Path) -> None:
     store = counted(tmp_path)
     with closing(Ledger.open(str(store))) as ledger:
-        other = HookSender(ledger.store, [HOOK], lambda: 2e9 + 100, Recorder())
+        second_sender = HookSender(ledger.store, [HOOK], lambda: 2e9 + 100, Recorder())
 
         def overtaken(*_: object) -> HookReply:
-            stepped(other)
+            stepped(second_sender)
             return HookReply(False, "HTTP 500")
 
         stepped(HookSender(ledger.store, [HOOK], lambda: 2e9, overtaken))
@@ -229,8 +234,8 @@ def test_a_receiver_that_is_slow_delays_no_other(tmp_path: Path) -> None:
     goes_on = threading.Event()
     slow, quick = Receiver(before_answer=lambda: goes_on.wait(LIMIT_S) and None), Receiver()  # type: ignore[func-returns-value]
     with receiving(slow), receiving(quick):
-        both = hook(slow.url, ["worse"], name="a") + hook(quick.url, ["worse"], name="b")
-        path = config(tmp_path, both)
+        hooks = hook(slow.url, ["worse"], name="a") + hook(quick.url, ["worse"], name="b")
+        path = config(tmp_path, hooks)
         stop = Stop()
         from streammetrics_consumers.counting.options import Options
         from streammetrics_consumers.process import service
@@ -313,11 +318,11 @@ def test_secrets_are_in_no_log_store_or_file(
         path = config(tmp_path, hook(receiver.url, retry_s=600))  # the store keeps the refusal
         run(path)
     assert "of-the-address" not in repr(load_config(path))
-    kept = b"".join(one.read_bytes() for one in tmp_path.iterdir() if "store.db" in one.name)
-    kept += capsys.readouterr().err.encode()
-    assert kept.count(b"HTTP 500") > 1
+    content = b"".join(file.read_bytes() for file in tmp_path.iterdir() if "store.db" in file.name)
+    content += capsys.readouterr().err.encode()
+    assert content.count(b"HTTP 500") > 1
     for secret in (SECRET, b"of-the-address", b"hooks/of-tests"):
-        assert secret not in kept
+        assert secret not in content
 
 
 def test_a_secret_of_a_file_may_change_while_it_runs(tmp_path: Path) -> None:
@@ -327,7 +332,11 @@ def test_a_secret_of_a_file_may_change_while_it_runs(tmp_path: Path) -> None:
     with closing(Ledger.open(str(store))) as ledger:
         for i, secret in enumerate((b"first, of 16 bytes", b"second, of 16 bytes\n")):
             file.write_bytes(secret)
-            stepped(HookSender(ledger.store, [hook_of_file], lambda at=2e9 + 100 * i: at, recorder))  # type: ignore[misc]
+            stepped(
+                HookSender(
+                    ledger.store, [hook_of_file], lambda time_s=2e9 + 100 * i: time_s, recorder
+                )
+            )  # type: ignore[misc]
             body, headers = recorder.sent[-1]
             expected = signature(secret.rstrip(), headers["Streammetrics-Timestamp"], body)
             assert headers["Streammetrics-Signature"] == expected
@@ -364,6 +373,6 @@ def test_a_dry_run_of_a_log_sends_nothing_and_needs_no_secret(tmp_path: Path) ->
 
 
 def test_an_altered_body_has_another_signature() -> None:
-    one = Received("/", {}, b"{}", is_good=True)
-    assert signature(SECRET, "1", one.body) != signature(SECRET, "1", b"{ }")
-    assert signature(SECRET, "1", one.body) != signature(SECRET, "2", one.body)
+    request = Received("/", {}, b"{}", is_good=True)
+    assert signature(SECRET, "1", request.body) != signature(SECRET, "1", b"{ }")
+    assert signature(SECRET, "1", request.body) != signature(SECRET, "2", request.body)

@@ -56,15 +56,15 @@ def test_a_check_of_a_store_leaves_every_byte_as_it_was(tmp_path: Path) -> None:
 
 def test_a_check_starts_no_metric_ends_none_and_begins_no_generation(tmp_path: Path) -> None:
     place(tmp_path)()
-    other = place(tmp_path, metrics='other = { type = "Ratio" }')
-    before = tables(other)
+    second_run = place(tmp_path, metrics='other = { type = "Ratio" }')
+    before = tables(second_run)
     with pytest.raises(SettingsChanged, match="or end it with --drop-metric auc"):
-        checked(other)
-    lines = checked(other, replace(UNTIL_END, requested=Requested(drop=("auc", "ctr"))))
+        checked(second_run)
+    lines = checked(second_run, replace(UNTIL_END, requested=Requested(drop=("auc", "ctr"))))
     assert "metric other: new; it would start at the offsets reached so far" in lines
     assert "metric ctr: dropped; it would end at the offsets reached so far" in lines
-    assert checked(other, new_generation=True)[-1].endswith("a run starts generation 2")
-    assert tables(other) == before
+    assert checked(second_run, new_generation=True)[-1].endswith("a run starts generation 2")
+    assert tables(second_run) == before
 
 
 def test_a_check_finds_another_log_and_a_gap(tmp_path: Path) -> None:
@@ -119,8 +119,8 @@ def test_a_check_names_a_topic_that_is_new_to_the_store(tmp_path: Path) -> None:
     with pytest.raises(NewSource, match=r"got views of cluster test.*--new-source"):
         checked(run, Options(on_gap="skip"))
     lines = checked(run, Options(new_source=True))
-    said = "source views of cluster test: new to the store; a run adds its events to the counts"
-    assert said in lines
+    message = "source views of cluster test: new to the store; a run adds its events to the counts"
+    assert message in lines
     assert tables(run) == before
     run.logs = {replace(ONE, cluster="other"): log(9)}
     with pytest.raises(NewSource, match="got events of cluster other"):

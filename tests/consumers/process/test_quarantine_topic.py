@@ -48,10 +48,10 @@ class Topic:
 
 
 def forwarder_of(ledger: Ledger, opener: Callable[[], Topic]) -> Forwarder:
-    made = Forwarder(ledger.store, opener)
+    forwarder = Forwarder(ledger.store, opener)
     for head in ledger.snapshot().heads:
-        made.committed(head)
-    return made
+        forwarder.committed(head)
+    return forwarder
 
 
 def test_each_is_sent_with_its_place_and_reason_and_not_again(tmp_path: Path) -> None:
@@ -70,16 +70,16 @@ def test_each_is_sent_with_its_place_and_reason_and_not_again(tmp_path: Path) ->
 def test_what_was_not_acknowledged_is_sent_again_after_a_restart(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: Log([b"{"])})
     run()
-    away, there = Topic(away=True), Topic()
+    away, live_topic = Topic(away=True), Topic()
     with closing(Ledger.open(run.config.store.url)) as ledger:
         with pytest.raises(OSError, match="no answer"):
             forwarder_of(ledger, lambda: away).forward(Event())
-        forwarder_of(ledger, lambda: there).forward(Event())
-    assert [message[:2] for message in there.messages] == [m[:2] for m in away.messages]
+        forwarder_of(ledger, lambda: live_topic).forward(Event())
+    assert [message[:2] for message in live_topic.messages] == [m[:2] for m in away.messages]
 
 
-def with_topic(made: Config, topic: str = "refused") -> Config:
-    return replace(made, quarantine=replace(made.quarantine, topic=topic))
+def with_topic(settings: Config, topic: str = "refused") -> Config:
+    return replace(settings, quarantine=replace(settings.quarantine, topic=topic))
 
 
 def test_a_topic_that_is_away_is_nothing_to_the_count(tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_a_topic_that_is_away_is_nothing_to_the_count(tmp_path: Path) -> None:
     with closing(Ledger.open(run.config.store.url)) as ledger:
         [head] = ledger.snapshot().heads
         with forwarding(with_topic(run.config), ledger.store, lambda: topic) as moved:
-            told: Callable[[Head], None] = moved
-            told(head)
+            callback: Callable[[Head], None] = moved
+            callback(head)
     assert topic.messages
 
 
@@ -105,17 +105,17 @@ def test_a_real_topic_has_them_and_without_one_they_stay_in_the_ledger(
     kafka: str, tmp_path: Path, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Of the two, the library that reads is the one that forwards.
-    mine, other = sorted(MODULES, key=lambda name: name != library)
+    main_library, spare_library = sorted(MODULES, key=lambda name: name != library)
     names = {"kafka-python": "Forwarding", "confluent-kafka": "ConfluentForwarding"}
-    monkeypatch.setattr(f"{MODULES[other]}.{names[other]}", None)
+    monkeypatch.setattr(f"{MODULES[spare_library]}.{names[spare_library]}", None)
     topic = create_topic(kafka)
     run = Run(tmp_path, {ONE: Log([GOOD, b"{"])})
     source = KAFKA.replace('"h:1"', f'"{kafka}"') + f'\nlibrary = "{library}"'
     run()
-    module = import_module(MODULES[mine])
+    module = import_module(MODULES[main_library])
     with monkeypatch.context() as patch, closing(Ledger.open(run.config.store.url)) as ledger:
         patch.setattr(module, "ANSWER_S", 1.0)
-        forwarding, settings = getattr(module, names[mine]), config(source=source).source
+        forwarding, settings = getattr(module, names[main_library]), config(source=source).source
         forwarder = Forwarder(ledger.store, lambda: forwarding(settings, "nowhere"))
         with closing(forwarder):
             forwarder.committed(ledger.snapshot().heads[0])
@@ -124,8 +124,8 @@ def test_a_real_topic_has_them_and_without_one_they_stay_in_the_ledger(
         [entry] = not_forwarded(ledger.store, [1], 10)
     assert entry.payload == b"{"
     run.logs[ONE].append(b"[1]")
-    made = config(source=source, rest=f'[quarantine]\ntopic = "{topic}"')
-    run(config=replace(made, store=run.config.store))
+    topic_settings = config(source=source, rest=f'[quarantine]\ntopic = "{topic}"')
+    run(config=replace(topic_settings, store=run.config.store))
     reader = KafkaConsumer(
         topic,
         bootstrap_servers=kafka,

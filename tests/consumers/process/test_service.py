@@ -35,7 +35,7 @@ def test_a_run_to_the_end_counts_what_a_fold_over_the_log_counts(tmp_path: Path)
     run()
     with closing(Ledger.open(run.config.store.url)) as ledger:
         assert counted(ledger) == fold(logs)
-    assert run.progress[-1].rows == sum(one.rows for one in fold(logs).counters.values())
+    assert run.progress[-1].rows == sum(counters.rows for counters in fold(logs).counters.values())
     assert run.sources[0].closed
 
 
@@ -297,8 +297,8 @@ def test_another_cluster_stops_and_is_followed_on_request(tmp_path: Path) -> Non
 def test_another_topic_stops_and_is_added_on_request(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(9)})
     run()
-    other = replace(ONE, topic="views", topic_id="id-2")
-    run.logs = {ONE: log(9), other: log(4)}
+    views = replace(ONE, topic="views", topic_id="id-2")
+    run.logs = {ONE: log(9), views: log(4)}
     with pytest.raises(NewSource, match="views") as caught:
         run(Options(until_end=True, on_gap="skip"))
     assert caught.value.exit_code == 4
@@ -306,7 +306,7 @@ def test_another_topic_stops_and_is_added_on_request(tmp_path: Path) -> None:
     run(NEW_SOURCE)
     assert run.heads() == [(0, 9), (0, 4)]
     run()  # and is known from then on
-    run.logs = {other: log(4)}
+    run.logs = {views: log(4)}
     run()
 
 
@@ -373,13 +373,13 @@ def test_an_added_metric_counts_from_where_the_others_stand(tmp_path: Path) -> N
     run = Run(tmp_path, {ONE: log(4)}, metrics='ctr = { type = "Ratio" }')
     run()
     run.logs[ONE].append(GOOD, GOOD)
-    more = Run(
+    wider_run = Run(
         tmp_path, run.logs, metrics='ctr = { type = "Ratio" }\nauc = { type = "HistogramAUC" }'
     )
-    more()
-    seen = more.seen()
-    (head,) = seen.heads
-    starts = {metric.name: metric.start_offsets for metric in seen.generation.metrics}
+    wider_run()
+    snapshot = wider_run.seen()
+    (head,) = snapshot.heads
+    starts = {metric.name: metric.start_offsets for metric in snapshot.generation.metrics}
     assert starts == {"ctr": {}, "auc": {head.id: 4}}
-    rows = {size.pane.metric: size.rows for size in seen.panes if size.pane.is_total}
+    rows = {size.pane.metric: size.rows for size in snapshot.panes if size.pane.is_total}
     assert rows == {"ctr": 2, "auc": 1}

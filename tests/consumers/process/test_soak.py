@@ -111,6 +111,12 @@ def test_memory_files_threads_and_the_log_of_the_store_are_bounded(tmp_path: Pat
         assert running.end() == 0, running.log
     middle, end = taken[SAMPLES // 2 :], taken[-1]
     assert end.memory < 1.15 * middle[0].memory + 16 * MIB
-    assert max(one.files for one in middle) <= max(one.files for one in taken[: SAMPLES // 2]) + 2
-    assert max(one.threads for one in middle) <= max(one.threads for one in taken[:5]) + 4
-    assert max(one.wal for one in taken) < 64 * MIB
+    assert (
+        max(reading.files for reading in middle)
+        <= max(reading.files for reading in taken[: SAMPLES // 2]) + 2
+    )
+    assert (
+        max(reading.threads for reading in middle)
+        <= max(reading.threads for reading in taken[:5]) + 4
+    )
+    assert max(reading.wal for reading in taken) < 64 * MIB

@@ -70,73 +70,73 @@ def worker(committed_s: float | None, **partition: Any) -> WorkerStatus:
 def test_it_is_sent_once_when_nothing_is_committed_although_there_are_events(
     events: dict[str, int],
 ) -> None:
-    of = Watched()
-    of.workers = [worker(None, **events)]
-    of.seconds(29)
-    assert of.events == []
-    of.seconds(60)
-    (event,) = of.events
+    harness = Watched()
+    harness.workers = [worker(None, **events)]
+    harness.seconds(29)
+    assert harness.events == []
+    harness.seconds(60)
+    (event,) = harness.events
     assert event["event"] == "store_stalled" and event["look"] is None
     assert event["stall"] == {"start_ms": int(1e12 + 1000_000), "seconds": 30.0}
     assert "Nothing has been committed for 30 s" in event["sentence"]
 
 
 def test_a_store_without_events_or_with_commits_does_not_stall() -> None:
-    of = Watched()
-    of.workers = [worker(None)]
-    of.seconds(100)
+    harness = Watched()
+    harness.workers = [worker(None)]
+    harness.seconds(100)
     for _ in range(10):
-        of.workers = [worker(of.now_s, position=101), worker(None, position=101)]
-        of.seconds(20)
-    assert of.events == []
+        harness.workers = [worker(harness.now_s, position=101), worker(None, position=101)]
+        harness.seconds(20)
+    assert harness.events == []
 
 
 def test_a_worker_that_replaces_another_does_not_move_the_last_commit() -> None:
-    of = Watched()
-    of.seconds(100)
-    of.workers = [worker(of.now_s + 500, position=101)]
-    of.seconds(510)
-    of.workers = [worker(None, position=101)]
-    of.seconds(19)
-    assert of.events == []
-    of.seconds(1)
-    (event,) = of.events
+    harness = Watched()
+    harness.seconds(100)
+    harness.workers = [worker(harness.now_s + 500, position=101)]
+    harness.seconds(510)
+    harness.workers = [worker(None, position=101)]
+    harness.seconds(19)
+    assert harness.events == []
+    harness.seconds(1)
+    (event,) = harness.events
     assert event["stall"] == {"start_ms": int((1e9 + 1600) * 1000), "seconds": 30.0}
 
 
 def test_the_time_without_events_does_not_count() -> None:
-    of = Watched()
-    of.workers = [worker(None)]
-    of.seconds(100)
-    of.workers = [worker(None, position=101)]
-    of.seconds(29)
-    assert of.events == []
+    harness = Watched()
+    harness.workers = [worker(None)]
+    harness.seconds(100)
+    harness.workers = [worker(None, position=101)]
+    harness.seconds(29)
+    assert harness.events == []
 
 
 def test_it_is_tried_again_as_the_same_bytes_until_it_arrives() -> None:
-    of = Watched(replace(HOOK, retry_s=10.0, max_retry_s=10.0))
-    of.workers, of.replies = [worker(None, position=101)], [False, False]
-    of.seconds(100)
-    assert len(of.bodies) == 3 and len(set(of.bodies)) == 1
+    harness = Watched(replace(HOOK, retry_s=10.0, max_retry_s=10.0))
+    harness.workers, harness.replies = [worker(None, position=101)], [False, False]
+    harness.seconds(100)
+    assert len(harness.bodies) == 3 and len(set(harness.bodies)) == 1
 
 
 def test_another_stall_has_another_key() -> None:
-    of = Watched()
-    of.workers = [worker(None, position=101)]
-    of.seconds(40)
-    of.workers = [worker(of.now_s, position=101)]
-    of.seconds(40)
-    first, second = of.events
+    harness = Watched()
+    harness.workers = [worker(None, position=101)]
+    harness.seconds(40)
+    harness.workers = [worker(harness.now_s, position=101)]
+    harness.seconds(40)
+    first, second = harness.events
     assert first["key"] != second["key"]
     assert second["stall"]["start_ms"] == int((1e9 + 1040) * 1000)
 
 
 def test_a_hook_that_does_not_ask_for_it_gets_none() -> None:
-    of = Watched(replace(HOOK, on=("worse",)))
-    of.workers = [worker(None, position=101)]
-    of.seconds(100)
-    assert not of.watch.is_asked_for
-    assert of.events == []
+    harness = Watched(replace(HOOK, on=("worse",)))
+    harness.workers = [worker(None, position=101)]
+    harness.seconds(100)
+    assert not harness.watch.is_asked_for
+    assert harness.events == []
 
 
 @pytest.mark.faults
@@ -151,13 +151,15 @@ def test_a_locked_store_is_reported_while_it_is_locked(tmp_path: Path) -> None:
         )
         with Running(path) as running:
             until(lambda: running.is_ready(), running)
-            with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other:
-                other.execute("BEGIN IMMEDIATE")
+            with closing(
+                sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+            ) as connection:
+                connection.execute("BEGIN IMMEDIATE")
                 first, *_ = (tmp_path / "clicks.jsonl").read_text().splitlines()
                 with (tmp_path / "clicks.jsonl").open("a") as log:
                     log.write(f"{first}\n")
                 until(lambda: bool(receiver.received), running)
-                other.execute("ROLLBACK")
-    (event,) = {one.body: one.event for one in receiver.received}.values()
+                connection.execute("ROLLBACK")
+    (event,) = {request.body: request.event for request in receiver.received}.values()
     assert event["event"] == "store_stalled"
     receiver.require_good()

@@ -121,11 +121,11 @@ def test_a_process_that_waits_for_a_store_ends_at_once(tmp_path: Path) -> None:
                 server.settimeout(LIMIT_S)
                 with server.accept()[0]:
                     process.send_signal(signal.SIGTERM)
-                    _, said = process.communicate(timeout=LIMIT_S)
+                    _, stderr = process.communicate(timeout=LIMIT_S)
             finally:
                 process.kill()
-    assert process.returncode == 0, said
-    assert "Traceback" not in said
+    assert process.returncode == 0, stderr
+    assert "Traceback" not in stderr
 
 
 OPENING = """

@@ -25,15 +25,15 @@ from tests.consumers.render.corpus import results
 
 
 def test_numbers_that_json_does_not_have_are_null_and_texts() -> None:
-    found = {"b": (math.nan, np.float64("nan")), "a": [math.inf, -math.inf, 0.5]}
-    assert dumps(found) == b'{"a": ["inf", "-inf", 0.5], "b": [null, null]}\n'
+    numbers = {"b": (math.nan, np.float64("nan")), "a": [math.inf, -math.inf, 0.5]}
+    assert dumps(numbers) == b'{"a": ["inf", "-inf", 0.5], "b": [null, null]}\n'
 
 
 def test_subclasses_of_plain_values_and_views_of_mappings_are_plain() -> None:
     counts = MappingProxyType({"b": HTTPStatus.OK, "a": 1})
     pairs = tuple(counts.items())
-    found = dumps(SampleRatioFound(pairs, math.nan, 1, np.float64(0.25), math.nan, np.str_("why")))
-    assert json.loads(found) == {
+    text = dumps(SampleRatioFound(pairs, math.nan, 1, np.float64(0.25), math.nan, np.str_("why")))
+    assert json.loads(text) == {
         "counts": {"a": 1, "b": 200}, "e_value": None, "pvalue": 0.25, "reason": "why",
         "greatest_e_value": None, "alarm": False, "acknowledged": "",
     }  # fmt: skip
@@ -74,14 +74,14 @@ def test_undefined_is_null_and_other_keys_are_named() -> None:
     row = altered(ROW, slice=slice_, value=math.nan, low=-math.inf, high=math.inf)
     text = to_json(results(iter([row])))
     assert '"variant": "甲\\ud800"}'.encode() in text
-    (found,) = json.loads(text)["results"]
-    assert (found["value"], found["low"], found["high"]) == (None, "-inf", "inf")
-    assert found["slice"] == {"variant": "甲\ud800", "(other)": ["variant", "phase"]}
+    (result,) = json.loads(text)["results"]
+    assert (result["value"], result["low"], result["high"]) == (None, "-inf", "inf")
+    assert result["slice"] == {"variant": "甲\ud800", "(other)": ["variant", "phase"]}
 
 
 def test_rows_are_in_order_of_window_slice_metric_and_view() -> None:
     early, late = Window(0, 10, "closed"), Window(10, 20, "open")
-    wanted = [
+    expected = [
         altered(ROW, slice={}),
         altered(ROW, slice={"phase": None}),
         altered(ROW, slice={"phase": "eval"}),
@@ -93,7 +93,7 @@ def test_rows_are_in_order_of_window_slice_metric_and_view() -> None:
         altered(ROW, window=early),
         altered(ROW, window=late),
     ]
-    assert list(ordered_rows(reversed(wanted))) == wanted
+    assert list(ordered_rows(reversed(expected))) == expected
 
 
 def cell_of(state: Accumulator) -> StateCell:

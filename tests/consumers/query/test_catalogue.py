@@ -25,9 +25,9 @@ def ledger(store: Path) -> Iterator[Ledger]:
 
 
 def test_a_metric_is_known_by_its_class_its_views_and_its_figures(ledger: Ledger) -> None:
-    known = Catalogue(ledger, "a.db").known("auc")
-    assert (known.type, known.headlines, known.figures[0]) == ("HistogramAUC", ("auc",), "roc")
-    assert known.view(None) == "auc" and known.view("ks") == "ks"
+    metric = Catalogue(ledger, "a.db").known("auc")
+    assert (metric.type, metric.headlines, metric.figures[0]) == ("HistogramAUC", ("auc",), "roc")
+    assert metric.view(None) == "auc" and metric.view("ks") == "ks"
 
 
 def test_a_view_or_metric_that_is_not_there_is_refused_with_those_that_are(ledger: Ledger) -> None:
@@ -50,10 +50,14 @@ def test_the_smallest_grouping_with_these_names_is_taken(ledger: Ledger) -> None
 def test_it_lists_windows_groupings_and_variants(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = json.loads(Catalogue(ledger, "a.db").to_json())
-    assert told["groupings"] == [[], ["variant"], ["variant", "phase"]]
-    assert [span["start_ms"] for span in told["windows"]["spans"]] == [0, 3_600_000]
-    assert (told["name"], told["control"], told["experiment"]) == ("a.db", None, False)
+    catalogue = json.loads(Catalogue(ledger, "a.db").to_json())
+    assert catalogue["groupings"] == [[], ["variant"], ["variant", "phase"]]
+    assert [span["start_ms"] for span in catalogue["windows"]["spans"]] == [0, 3_600_000]
+    assert (catalogue["name"], catalogue["control"], catalogue["experiment"]) == (
+        "a.db",
+        None,
+        False,
+    )
     monkeypatch.setattr(module, "MAX_SPANS", 1)
     few = json.loads(Catalogue(ledger, "a.db").to_json())["windows"]
     assert (len(few["spans"]), few["more"]) == (1, 1)
@@ -73,12 +77,12 @@ def test_its_outline_changes_with_what_may_be_asked_and_not_with_each_event(
 def test_of_an_experiment_it_names_the_control_and_what_is_compared(tmp_path: Path) -> None:
     store = experiment_run.run(experiment_run.write(tmp_path))
     with closing(Ledger.open(str(store))) as ledger:
-        told = json.loads(Catalogue(ledger, "a.db").to_json())
-        of = declared(ledger.generation())
-    assert of is not None and watched_by(of) == {"ctr"}
-    assert of.watched_of("ctr") == ("ctr",) and of.watched_of("ct") == ()
-    assert (told["control"], told["variants"]) == ("old", ["old", "new"])
-    assert told["metrics"][0]["figures"] == ["values", "history", "effect"]
+        catalogue = json.loads(Catalogue(ledger, "a.db").to_json())
+        experiment = declared(ledger.generation())
+    assert experiment is not None and watched_by(experiment) == {"ctr"}
+    assert experiment.watched_of("ctr") == ("ctr",) and experiment.watched_of("ct") == ()
+    assert (catalogue["control"], catalogue["variants"]) == ("old", ["old", "new"])
+    assert catalogue["metrics"][0]["figures"] == ["values", "history", "effect"]
 
 
 def _more(folder: Path, count: int) -> Path:

@@ -36,34 +36,34 @@ def test_windows_without_new_rows_are_not_read_again(
 ) -> None:
     config = write(tmp_path)
     store = run(config)
-    made: list[int | None] = []
+    starts: list[int | None] = []
     real = experiment_totals.experiment_over
 
     def counted(now: object, of: object, rows: list[DeltaMetadata]) -> object:
-        made.append(rows[0].pane.start_ms)
+        starts.append(rows[0].pane.start_ms)
         return real(now, of, rows)  # type: ignore[arg-type]
 
     monkeypatch.setattr(experiment_totals, "experiment_over", counted)
     with closing(Ledger.open(str(store))) as ledger:
         answers, query = QueryCache(ledger), Query("all")
         first = answers.results(query)
-        assert sorted(made, key=str) == [0, 3_600_000, None]
+        assert sorted(starts, key=str) == [0, 3_600_000, None]
         assert len(first.comparisons) == 3
         answers.results(query)
-        assert len(made) == 3
+        assert len(starts) == 3
         lines = (tmp_path / "clicks.jsonl").read_text(encoding="utf-8").splitlines()
         late = {**json.loads(lines[-1]), "ts": "1970-01-01T01:29:59.000Z"}
         with (tmp_path / "clicks.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(late) + "\n")
         run(config)
-        made.clear()
-        again = answers.results(query)
-        assert sorted(made, key=str) == [3_600_000, None]
-        assert to_json(again) == to_json(read_results(ledger, query)) != to_json(first)
+        starts.clear()
+        second = answers.results(query)
+        assert sorted(starts, key=str) == [3_600_000, None]
+        assert to_json(second) == to_json(read_results(ledger, query)) != to_json(first)
         assert len(answers.results(Query("all", metric="ctr")).comparisons) == 3
-        other = Query("all", metric="other")
+        metric_query = Query("all", metric="other")
         assert (
-            not comparisons.ComparisonReader(ledger, other)
+            not comparisons.ComparisonReader(ledger, metric_query)
             .with_experiment(lambda: first)
             .comparisons
         )
@@ -88,11 +88,11 @@ def test_asked_for_one_metric_it_says_the_same_of_it_and_reads_no_other(
         monkeypatch.setattr(experiment_totals, "experiment_over", noted)
         answers = QueryCache(ledger)
         for metric in ("ctr", "ctr2"):
-            one = json.loads(to_json(answers.experiment(Query("all", metric=metric))))
-            assert one["comparisons"] == [
+            answer = json.loads(to_json(answers.experiment(Query("all", metric=metric))))
+            assert answer["comparisons"] == [
                 row for row in whole["comparisons"] if row["metric"] == metric
             ]
-            assert (one["srm"], one["notes"]) == (whole["srm"], whole["notes"])
+            assert (answer["srm"], answer["notes"]) == (whole["srm"], whole["notes"])
     every = {"experiment/ctr", "experiment/ctr2", "experiment/units"}
     # The total is read once and kept for both.
     assert read == [every, *[every - {"experiment/ctr2"}] * 2, *[every - {"experiment/ctr"}] * 2]
@@ -104,11 +104,11 @@ def test_the_interval_of_a_variant_knows_which_rows_are_of_one_user(tmp_path: Pa
     (tmp_path / "clicks.jsonl").write_text(lines + lines, encoding="utf-8")  # each user twice
     with closing(Ledger.open(str(run(config)))) as ledger:
         for query, n in ((Query(), 2), (Query("all", where=(("variant", "new"),)), 3)):
-            found = read_results(ledger, query).rows
-            assert {row.view: row.interval is not None for row in found} == {
+            all_rows = read_results(ledger, query).rows
+            assert {row.view: row.interval is not None for row in all_rows} == {
                 "ratio": True, "numerator": False, "denominator": False,
             }  # fmt: skip
-            rows = [row for row in found if row.view == "ratio"]
+            rows = [row for row in all_rows if row.view == "ratio"]
             assert len(rows) == n
             for row in rows:
                 assert row.interval is not None
@@ -120,7 +120,7 @@ def test_a_view_of_a_variant_has_the_interval_of_its_users(tmp_path: Path) -> No
     config, path = write(tmp_path, rows=800), tmp_path / "clicks.jsonl"
     chosen = {"p": 0.5, "q": 0.5, "m": 0.3}
     events = [json.loads(line) | chosen for line in path.read_text(encoding="utf-8").splitlines()]
-    path.write_text("".join(json.dumps(one) + "\n" for one in events), encoding="utf-8")
+    path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
     inputs = 'logged = "p", target = "q", rewards = "label", predicted_logged = "m"'
     policy = f'policy = {{ type = "OffPolicy", inputs = {{ {inputs}, predicted_target = "m" }} }}'
     text = config.read_text(encoding="utf-8").replace("[metrics]\n", f"[metrics]\n{policy}\n")
@@ -152,9 +152,9 @@ def test_rows_that_the_experiment_has_not_counted_are_taken_as_independent(tmp_p
     with path.open("a", encoding="utf-8") as file:
         file.write(last + "\n")
     with closing(Ledger.open(str(run(config)))) as ledger:
-        found = read_results(ledger, Query())
-    assert found.comparisons
-    assert {row.interval.method for row in found.rows if row.interval} == {"wilson"}
+        answer = read_results(ledger, Query())
+    assert answer.comparisons
+    assert {row.interval.method for row in answer.rows if row.interval} == {"wilson"}
 
 
 # -- how it stands, in one sentence ----------------------------------------------------------------
@@ -165,40 +165,40 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[DeclaredExperiment,
     """A small experiment that has decided."""
     config = write(tmp_path_factory.mktemp("verdict"))
     with closing(Ledger.open(str(run(config)))) as ledger:
-        of = declared(ledger.generation())
+        experiment = declared(ledger.generation())
         [row] = read_results(ledger, Query()).comparisons
-    assert of is not None
-    return of, row
+    assert experiment is not None
+    return experiment, row
 
 
-def judged(row: WindowFinding, verdict: Verdict, said: str = "said.") -> WindowFinding:
+def judged(row: WindowFinding, verdict: Verdict, sentence: str = "said.") -> WindowFinding:
     """The same with another verdict."""
-    return altered(row, verdict=verdict, sentence=said)
+    return altered(row, verdict=verdict, sentence=sentence)
 
 
-def guardrail(row: WindowFinding, verdict: Verdict, said: str) -> WindowFinding:
+def guardrail(row: WindowFinding, verdict: Verdict, sentence: str) -> WindowFinding:
     """The same as a guardrail, with a margin of 0.1."""
-    return altered(judged(row, verdict, said), guardrail=True)
+    return altered(judged(row, verdict, sentence), guardrail=True)
 
 
 def test_what_is_decided_is_the_sentence_of_the_comparison(
     found: tuple[DeclaredExperiment, WindowFinding],
 ) -> None:
-    of, row = found
-    assert verdict(of, [row]) == ("decided", row.finding.sentence)
+    experiment, row = found
+    assert verdict(experiment, [row]) == ("decided", row.finding.sentence)
     assert row.finding.sentence.startswith("new is better")
     assert verdict(None, ()) == ("none", "No experiment is declared.")
-    assert verdict(of, ())[0] == "waiting"
+    assert verdict(experiment, ())[0] == "waiting"
 
 
 def test_several_comparisons_are_counted(found: tuple[DeclaredExperiment, WindowFinding]) -> None:
-    of, row = found
+    experiment, row = found
     open_, won = judged(row, "no_difference_yet"), judged(row, "better", "new is better.")
-    assert verdict(of, [open_]) == ("undecided", "said.")
-    assert verdict(of, [open_, open_]) == (
+    assert verdict(experiment, [open_]) == ("undecided", "said.")
+    assert verdict(experiment, [open_, open_]) == (
         "undecided", "No difference shown yet in any of 2 comparisons.",
     )  # fmt: skip
-    assert verdict(of, [won, open_]) == (
+    assert verdict(experiment, [won, open_]) == (
         "decided", "new is better. 1 of 2 comparisons show no difference yet.",
     )  # fmt: skip
 
@@ -206,15 +206,15 @@ def test_several_comparisons_are_counted(found: tuple[DeclaredExperiment, Window
 def test_doubt_and_a_broken_guardrail_are_said_first(
     found: tuple[DeclaredExperiment, WindowFinding],
 ) -> None:
-    of, row = found
+    experiment, row = found
     doubt = judged(row, "disbelieved", "Units fall as they should not.")
-    assert verdict(of, [row, doubt]) == ("distrusted", doubt.finding.sentence)
-    broken, kept = guardrail(row, "broken", "It breaks."), guardrail(row, "kept", "It keeps.")
-    assert verdict(of, [row, broken]) == ("decided", f"It breaks. {row.finding.sentence}")
-    assert verdict(of, [row, kept])[1] == row.finding.sentence
-    told = experiment_answer(replace(results(), comparisons=(row,)), of, 3)
-    assert told.plan is not None
-    assert (told.looks, told.plan.control, told.state) == (3, "old", "decided")
+    assert verdict(experiment, [row, doubt]) == ("distrusted", doubt.finding.sentence)
+    broken, intact = guardrail(row, "broken", "It breaks."), guardrail(row, "kept", "It keeps.")
+    assert verdict(experiment, [row, broken]) == ("decided", f"It breaks. {row.finding.sentence}")
+    assert verdict(experiment, [row, intact])[1] == row.finding.sentence
+    answer = experiment_answer(replace(results(), comparisons=(row,)), experiment, 3)
+    assert answer.plan is not None
+    assert (answer.looks, answer.plan.control, answer.state) == (3, "old", "decided")
 
 
 def test_an_answer_is_computed_once_although_others_commit_meanwhile(tmp_path: Path) -> None:
@@ -230,5 +230,5 @@ def test_an_answer_is_computed_once_although_others_commit_meanwhile(tmp_path: P
         def read_other() -> tuple[int, dict[str, int]]:
             return commits, {"log/0": commits}
 
-        found, other = read_at_same_offsets(ledger, Query(), read, read_other)
-    assert (found.offsets, other, commits) == ({"log/0": 0}, 0, 1)
+        answer, commit = read_at_same_offsets(ledger, Query(), read, read_other)
+    assert (answer.offsets, commit, commits) == ({"log/0": 0}, 0, 1)

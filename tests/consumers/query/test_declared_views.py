@@ -32,10 +32,12 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def wait_of_a(found: ResultsAnswer) -> Mapping[str, SliceRow]:
+def wait_of_a(answer: ResultsAnswer) -> Mapping[str, SliceRow]:
     """The rows of the metric and of variant a, by view."""
     return {
-        row.view: row for row in found.rows if (row.metric, row.slice) == ("wait", {"variant": "a"})
+        row.view: row
+        for row in answer.rows
+        if (row.metric, row.slice) == ("wait", {"variant": "a"})
     }
 
 
@@ -44,10 +46,10 @@ def test_they_follow_the_headline_views_with_bounds_and_intervals(ledger: Ledger
     state.update([0.1, 0.3, 0.5, 0.7])  # the scores of variant a
     expected = state.compute()
     for headlines in (True, False):
-        found = read_results(ledger, Query("total", BY, headlines=headlines))
-        rows = wait_of_a(found)
+        answer = read_results(ledger, Query("total", BY, headlines=headlines))
+        rows = wait_of_a(answer)
         assert ("maximum" in rows) is not headlines
-        shown = [view for metric, view in found.tables.headlines if metric == "wait"]
+        shown = [view for metric, view in answer.tables.headlines if metric == "wait"]
         assert tuple(shown) == (*HEADLINES, "quantile(0.25)", "share_below(0.4)")
         quantile, row = expected.quantile(0.25), rows["quantile(0.25)"]
         assert (row.value, row.low, row.high) == (float(quantile), quantile.low, quantile.high)
@@ -58,21 +60,21 @@ def test_they_follow_the_headline_views_with_bounds_and_intervals(ledger: Ledger
 def test_a_table_of_one_view_a_history_and_the_order_of_lines_may_be_of_them(
     ledger: Ledger,
 ) -> None:
-    known = Catalogue(ledger, "a.db").known("wait")
-    assert known.headlines == (*HEADLINES, "quantile(0.25)", "share_below(0.4)")
-    assert known.ranges["share_below(0.4)"] == (0.0, 1.0)
+    metric = Catalogue(ledger, "a.db").known("wait")
+    assert metric.headlines == (*HEADLINES, "quantile(0.25)", "share_below(0.4)")
+    assert metric.ranges["share_below(0.4)"] == (0.0, 1.0)
     lines = Lines(5, "value", "a", view="quantile(0.25)")
     rows = wait_of_a(read_results(ledger, Query("total", BY, lines=lines)))
     assert list(rows) == ["quantile(0.25)"]
     reader = HistoryReader(ledger, QueryCache(ledger), Catalogue(ledger, "a.db"))
     _, history = reader.read(Query(by=BY), "wait", "quantile(0.25)")
-    [of_a] = [one for one in history.series if one.slice == {"variant": "a"}]
+    [of_a] = [series for series in history.series if series.slice == {"variant": "a"}]
     assert [round(value, 2) for value in of_a.value] == [0.1, 0.5]
 
 
 def test_they_may_be_changed_at_any_time(ledger: Ledger, tmp_path: Path) -> None:
     config = write_config(tmp_path, more=METRIC(["iqr"]))
     assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
-    found = read_results(ledger, Query("total", BY, headlines=True))
-    assert tuple(wait_of_a(found)) == ("iqr", *HEADLINES)
-    assert found.generation == 1
+    answer = read_results(ledger, Query("total", BY, headlines=True))
+    assert tuple(wait_of_a(answer)) == ("iqr", *HEADLINES)
+    assert answer.generation == 1

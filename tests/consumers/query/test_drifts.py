@@ -52,14 +52,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def scores(takes: object) -> HistogramAUC:
-    found = [one for one in EVENTS if takes(one)]  # type: ignore[operator]
+    records = [record for record in EVENTS if takes(record)]  # type: ignore[operator]
     state = HistogramAUC()
-    state.update([one["label"] for one in found], [one["score"] for one in found])
+    state.update([record["label"] for record in records], [record["score"] for record in records])
     return state
 
 
-def hour_of(one: dict[str, object]) -> int:
-    return int(str(one["ts"])[11:13])
+def hour_of(record: dict[str, object]) -> int:
+    return int(str(record["ts"])[11:13])
 
 
 def read(store: Path, query: Query) -> ResultsAnswer:
@@ -67,8 +67,8 @@ def read(store: Path, query: Query) -> ResultsAnswer:
         return read_results(ledger, query)
 
 
-def row_of(found: ResultsAnswer, metric: str, view: str, **slice_: str) -> SliceRow:
-    (row,) = (r for r in found.rows if (r.metric, r.view, r.slice) == (metric, view, slice_))
+def row_of(answer: ResultsAnswer, metric: str, view: str, **slice_: str) -> SliceRow:
+    (row,) = (r for r in answer.rows if (r.metric, r.view, r.slice) == (metric, view, slice_))
     return row
 
 
@@ -83,12 +83,12 @@ def row_of(found: ResultsAnswer, metric: str, view: str, **slice_: str) -> Slice
 def test_a_slice_is_compared_with_the_same_slice_of_the_reference_or_with_a_saved_state(
     store: Path, metric: str, reference: HistogramAUC, label: int | None, bins: int
 ) -> None:
-    found = read(store, parse_query("latest", "variant", metric=metric))
-    assert {row.metric for row in found.rows} == {metric}
+    answer = read(store, parse_query("latest", "variant", metric=metric))
+    assert {row.metric for row in answer.rows} == {metric}
     current = scores(lambda e: hour_of(e) == 2 and e["variant"] == "b")
     expected = drift(reference, current, label=label, bins=bins)
     for view in ("psi", "psi_pvalue", "ks", "ks_band", "wasserstein", "js_distance"):
-        row, value = row_of(found, metric, view, variant="b"), getattr(expected, view)
+        row, value = row_of(answer, metric, view, variant="b"), getattr(expected, view)
         assert row.value == float(value), view
         bounds = getattr(value, "low", value), getattr(value, "high", value)
         if view in ("psi_pvalue", "ks_band"):
@@ -106,15 +106,15 @@ def test_a_slice_is_compared_with_the_same_slice_of_the_reference_or_with_a_save
 def test_drifts_follow_the_metrics_and_only_their_headlines_are_shown_by_default(
     store: Path,
 ) -> None:
-    found = read(store, Query("latest", frozenset(), headlines=True))
-    metrics = list(dict.fromkeys(metric for metric, _ in found.tables.headlines))
+    answer = read(store, Query("latest", frozenset(), headlines=True))
+    metrics = list(dict.fromkeys(metric for metric, _ in answer.tables.headlines))
     assert metrics == ["auc", "ctr", "before", "first", "saved"]
-    views = [view for metric, view in found.tables.headlines if metric == "first"]
+    views = [view for metric, view in answer.tables.headlines if metric == "first"]
     assert views == ["psi", "psi_pvalue", "ks", "ks_band", "wasserstein"]
-    assert {row.metric for row in found.rows} == set(metrics)
+    assert {row.metric for row in answer.rows} == set(metrics)
     # A metric that is named is alone.
-    alone = read(store, Query("latest", frozenset(), metric="auc"))
-    assert {row.metric for row in alone.rows} == {"auc"}
+    single_answer = read(store, Query("latest", frozenset(), metric="auc"))
+    assert {row.metric for row in single_answer.rows} == {"auc"}
 
 
 def test_a_window_without_a_reference_says_so_and_the_total_has_no_window_before(
@@ -132,36 +132,36 @@ def test_a_window_without_a_reference_says_so_and_the_total_has_no_window_before
 
 def test_the_digest_of_a_drift_changes_with_both_states(store: Path) -> None:
     def digests(metric: str, window: str | Span) -> set[str]:
-        found = read(store, Query(window, frozenset(), metric=metric))
-        assert len({row.digest for row in found.rows}) == 1
-        return {row.digest for row in found.rows}
+        answer = read(store, Query(window, frozenset(), metric=metric))
+        assert len({row.digest for row in answer.rows}) == 1
+        return {row.digest for row in answer.rows}
 
-    two = Span(2 * HOUR, 3 * HOUR)
-    assert digests("first", two) == digests("first", "latest")
-    assert not digests("first", two) & digests("before", two)
-    assert not digests("first", two) & digests("first", Span(HOUR, 2 * HOUR))
+    third_hour = Span(2 * HOUR, 3 * HOUR)
+    assert digests("first", third_hour) == digests("first", "latest")
+    assert not digests("first", third_hour) & digests("before", third_hour)
+    assert not digests("first", third_hour) & digests("first", Span(HOUR, 2 * HOUR))
 
 
 def test_a_file_that_is_gone_or_of_another_grid_costs_its_drift_alone_and_a_note_says_so(
     store: Path,
 ) -> None:
     path = store.with_name("ref.state")
-    kept = path.read_bytes()
+    content = path.read_bytes()
     try:
-        for data, said in (
+        for data, message in (
             (b"", "an undamaged state"),
             (HistogramAUC(resolution=3).to_file_bytes(), "resolution=3, as in the reference"),
             (None, "No such file"),
         ):
             path.write_bytes(data) if data is not None else path.unlink()
-            found = read(store, Query("latest", frozenset()))
-            assert {row.metric for row in found.rows} == {"auc", "ctr", "before", "first"}
-            (note,) = found.notes
+            answer = read(store, Query("latest", frozenset()))
+            assert {row.metric for row in answer.rows} == {"auc", "ctr", "before", "first"}
+            (note,) = answer.notes
             lines = Query("latest", frozenset(), lines=Lines(1, "value"))
-            assert read(store, lines).notes == found.notes
-            assert note.startswith("drift saved is not computed: ") and said in note
+            assert read(store, lines).notes == answer.notes
+            assert note.startswith("drift saved is not computed: ") and message in note
     finally:
-        path.write_bytes(kept)
+        path.write_bytes(content)
 
 
 @pytest.mark.parametrize("metric", ["before", "first", "saved"])
@@ -169,26 +169,26 @@ def test_the_first_lines_of_a_drift_are_in_the_order_of_its_own_values(
     store: Path, metric: str
 ) -> None:
     rows = read(store, Query("all", frozenset({"variant"}), metric=metric)).rows
-    known = [
+    candidates = [
         row
         for row in rows
         if (row.view, row.slice.get("variant")) == ("ks", "b") and row.counts["reference_rows"]
     ]
-    most = max(known, key=lambda row: row.value)
+    most = max(candidates, key=lambda row: row.value)
     lines = Lines(1, "value", "b", down=True, view="ks")
-    found = read(store, Query("all", frozenset({"variant"}), metric=metric, lines=lines)).rows
-    assert {row.window for row in found} == {most.window}
-    assert next(row for row in found if row.slice == {"variant": "b"}) == most
+    first_rows = read(store, Query("all", frozenset({"variant"}), metric=metric, lines=lines)).rows
+    assert {row.window for row in first_rows} == {most.window}
+    assert next(row for row in first_rows if row.slice == {"variant": "b"}) == most
 
 
 def test_a_drift_is_listed_with_its_views_and_has_a_history(store: Path) -> None:
     with closing(Ledger.open(str(store))) as ledger:
         catalogue = Catalogue(ledger, "a.db")
-        known = catalogue.known("first")
-        assert (known.type, known.figures, known.view(None)) == ("Drift", (), "psi")
+        metric = catalogue.known("first")
+        assert (metric.type, metric.figures, metric.view(None)) == ("Drift", (), "psi")
         listed = json.loads(catalogue.to_json())["metrics"]
-        assert [one["name"] for one in listed] == ["auc", "before", "first", "saved", "ctr"]
-        assert [one["figures"] for one in listed[1:4]] == [["history"]] * 3
+        assert [entry["name"] for entry in listed] == ["auc", "before", "first", "saved", "ctr"]
+        assert [entry["figures"] for entry in listed[1:4]] == [["history"]] * 3
         with pytest.raises(QueryError, match=r"\(auc, before, ctr, first, saved\)"):
             catalogue.known("last")
         reader = HistoryReader(ledger, QueryCache(ledger), catalogue)
@@ -212,11 +212,11 @@ def test_a_drift_has_no_state_to_export(store: Path, tmp_path: Path) -> None:
 
 def test_a_config_may_add_and_remove_a_drift_at_any_time(store: Path) -> None:
     folder = store.parent
-    more = DRIFTS.replace("first", "start")
-    assert main(["run", str(write_config(folder, more=more)), "--until-end", "--no-serve"]) == 0
-    found = read(store, Query("latest", frozenset()))
-    assert {row.metric for row in found.rows} == {"auc", "ctr", "before", "start", "saved"}
-    assert found.generation == 1
+    drifts = DRIFTS.replace("first", "start")
+    assert main(["run", str(write_config(folder, more=drifts)), "--until-end", "--no-serve"]) == 0
+    answer = read(store, Query("latest", frozenset()))
+    assert {row.metric for row in answer.rows} == {"auc", "ctr", "before", "start", "saved"}
+    assert answer.generation == 1
     assert main(["run", str(write_config(folder, more=DRIFTS)), "--until-end", "--no-serve"]) == 0
 
 
@@ -228,15 +228,15 @@ def test_two_state_files_are_compared_by_the_command_line(
         window = f"1970-01-01T0{hour}:00:00Z/1970-01-01T0{hour + 1}:00:00Z"
         assert main(["export", str(store), "--window", window, "-o", path]) == 0
     assert main(["drift", *paths, "--json", "--bins", "5", "--label", "0"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    output = json.loads(capsys.readouterr().out)
     states = [scores(lambda e, h=h: hour_of(e) == h) for h in (0, 2)]
     expected = drift(*states, label=0, bins=5)
-    (one,) = found["results"]  # a ratio has no distribution
-    assert (found["format"], one["path"]) == ("streammetrics-drift/1", ["auc"])
-    assert one["views"]["psi"]["value"] == expected.psi
-    assert one["counts"] == {"rows": expected.rows, "reference_rows": expected.reference_rows,
+    (result,) = output["results"]  # a ratio has no distribution
+    assert (output["format"], result["path"]) == ("streammetrics-drift/1", ["auc"])
+    assert result["views"]["psi"]["value"] == expected.psi
+    assert result["counts"] == {"rows": expected.rows, "reference_rows": expected.reference_rows,
                              "bins": 5}  # fmt: skip
-    assert one["certain"] is expected.certain() is True
+    assert result["certain"] is expected.certain() is True
     assert main(["drift", *paths]) == 0
     text = capsys.readouterr().out
     assert "current against reference" in text and "yes, KS is above its band" in text
@@ -248,12 +248,12 @@ def test_state_files_that_cannot_be_compared_are_refused(
 ) -> None:
     for name, state in (("a", HistogramAUC()), ("b", HistogramAUC(resolution=3)), ("c", Ratio())):
         (tmp_path / name).write_bytes(state.to_file_bytes())
-    for name, code, said in (
+    for name, code, message in (
         ("b", 3, "resolution=8, as in the reference, got 3"),
         ("c", 1, f"{tmp_path / 'c'}: expected a state of Quantiles"),
         ("d", 1, "expected a state file, got No such file"),
         ("/dev/zero", 1, "/dev/zero: expected a state file, got Is a device"),
     ):
         assert main(["drift", str(tmp_path / "a"), str(tmp_path / name)]) == code
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     assert main(["drift", str(tmp_path / "a")]) == 2

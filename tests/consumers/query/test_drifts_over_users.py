@@ -46,83 +46,102 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def users(hour: int, variant: str = "ab") -> UserGroups[Any]:
-    found = [
-        one
-        for one in EVENTS
-        if int(str(one["ts"])[11:13]) == hour and str(one["variant"]) in variant
+    records = [
+        record
+        for record in EVENTS
+        if int(str(record["ts"])[11:13]) == hour and str(record["variant"]) in variant
     ]
     state: UserGroups[Any] = UserGroups(HistogramAUC())
-    columns = {"labels": [one["label"] for one in found], "scores": [one["score"] for one in found]}
-    state.update([one["phase"] for one in found], **columns)
+    columns = {
+        "labels": [record["label"] for record in records],
+        "scores": [record["score"] for record in records],
+    }
+    state.update([record["phase"] for record in records], **columns)
     return state
 
 
 def rows(store: Path, metric: str, query: Query | None = None) -> dict[str, SliceRow]:
     query = query or Query("latest", frozenset({"variant"}), where=(("variant", "b"),))
     with closing(Ledger.open(str(store))) as ledger:
-        found = read_results(ledger, query).rows
-    return {row.view: row for row in found if row.metric == metric}
+        result_rows = read_results(ledger, query).rows
+    return {row.view: row for row in result_rows if row.metric == metric}
 
 
 def test_a_drift_over_users_has_their_p_value_design_effect_and_intervals(store: Path) -> None:
-    expected, found = drift(users(0, "b"), users(1, "b")), rows(store, "before")
-    assert (expected.deff or 0) > 2 and "ks_band" not in found
+    expected, views = drift(users(0, "b"), users(1, "b")), rows(store, "before")
+    assert (expected.deff or 0) > 2 and "ks_band" not in views
     for view in ("psi", "psi_pvalue", "deff", "ks", "wasserstein", "js_distance"):
-        assert found[view].value == float(getattr(expected, view)), view
-    off = found["wasserstein"].interval
+        assert views[view].value == float(getattr(expected, view)), view
+    off = views["wasserstein"].interval
     assert isinstance(off, Interval) and not off.defined and "order of their scores" in off.reason
     for view in ("psi", "ks"):
-        interval, known = found[view].interval, expected.interval(view)
+        interval, bounds = views[view].interval, expected.interval(view)
         assert isinstance(interval, Interval) and interval.method == "jackknife"
-        assert interval.lower == max(known.lower, 0) and interval.upper == known.upper
+        assert interval.lower == max(bounds.lower, 0) and interval.upper == bounds.upper
     # As independent rows the same drift has the same distances, and another p-value.
     plain = rows(store, "rows")
-    assert plain["psi"].value == found["psi"].value and plain["psi"].interval is None
-    assert plain["psi_pvalue"].value < found["psi_pvalue"].value and "deff" not in plain
+    assert plain["psi"].value == views["psi"].value and plain["psi"].interval is None
+    assert plain["psi_pvalue"].value < views["psi_pvalue"].value and "deff" not in plain
 
 
 def test_a_metric_of_users_has_the_views_of_the_metric_and_the_intervals_of_users(
     store: Path,
 ) -> None:
-    state, plain, found = users(1, "b"), rows(store, "auc"), rows(store, "users")
-    assert found.keys() == plain.keys()
-    for view, row in found.items():
+    state, plain, views = users(1, "b"), rows(store, "auc"), rows(store, "users")
+    assert views.keys() == plain.keys()
+    for view, row in views.items():
         same = (row.value, row.low, row.high, row.counts, row.type)
-        other = plain[view]
-        assert same == (other.value, other.low, other.high, other.counts, other.type)
-    auc = found["auc"].interval
+        plain_row = plain[view]
+        assert same == (
+            plain_row.value,
+            plain_row.low,
+            plain_row.high,
+            plain_row.counts,
+            plain_row.type,
+        )
+    auc = views["auc"].interval
     assert isinstance(auc, Interval) and auc.method == "jackknife, logit"
-    known = state.compute().interval("auc")
-    assert (auc.lower, auc.upper, found["auc"].digest) == (known.lower, known.upper, state.digest())
+    bounds = state.compute().interval("auc")
+    assert (auc.lower, auc.upper, views["auc"].digest) == (
+        bounds.lower,
+        bounds.upper,
+        state.digest(),
+    )
 
 
 def test_an_undefined_metric_of_users_says_why_as_the_metric_does(tmp_path: Path) -> None:
-    alike = [one | {"label": 0} for one in EVENTS[:40]]
+    alike = [record | {"label": 0} for record in EVENTS[:40]]
     query = Query("total", frozenset())
-    found = rows(make_store(tmp_path, alike, more=USERS.split("[drift")[0]), "users", query)["auc"]
-    assert isinstance(found.interval, Interval) and found.interval.reason == "no positives"
+    row = rows(make_store(tmp_path, alike, more=USERS.split("[drift")[0]), "users", query)["auc"]
+    assert isinstance(row.interval, Interval) and row.interval.reason == "no positives"
 
 
 def test_metrics_of_users_are_listed_sorted_and_scraped_like_others(store: Path) -> None:
     with closing(Ledger.open(str(store))) as ledger:
         catalogue = Catalogue(ledger, "a.db")
-        of, plain = catalogue.known("users"), catalogue.known("auc")
-        assert (of.type, of.views, of.headlines) == (plain.type, plain.views, plain.headlines)
-        assert of.figures == plain.figures
+        metric, plain = catalogue.known("users"), catalogue.known("auc")
+        assert (metric.type, metric.views, metric.headlines) == (
+            plain.type,
+            plain.views,
+            plain.headlines,
+        )
+        assert metric.figures == plain.figures
         headlines = ("psi", "psi_pvalue", "deff", "ks", "wasserstein")
         assert catalogue.known("before").headlines == headlines
         lines = Lines(1, "value", "b", down=True, view="ks")
         first = Query("all", frozenset({"variant"}), metric="users", lines=lines)
         assert {row.view for row in read_results(ledger, first).rows} == {"ks"}
         query = Query("latest", frozenset(), headlines=True)
-        now, total = (read_results(ledger, one) for one in (query, Query("total", frozenset())))
+        now, total = (
+            read_results(ledger, request) for request in (query, Query("total", frozenset()))
+        )
     (values,) = (
-        one
-        for one in result_gauges({"latest": now, "total": total})
-        if one.name == "streammetrics_result"
+        family
+        for family in result_gauges({"latest": now, "total": total})
+        if family.name == "streammetrics_result"
     )
-    shown = {(one.labels["metric"], one.labels["view"]) for one in values.samples
-             if one.labels["window"] == "latest"}  # fmt: skip
+    shown = {(sample.labels["metric"], sample.labels["view"]) for sample in values.samples
+             if sample.labels["window"] == "latest"}  # fmt: skip
     assert {("before", "deff"), ("users", "auc"), ("rows", "ks_band")} <= shown
 
 
@@ -142,8 +161,8 @@ def test_an_exported_state_of_users_is_a_reference_and_one_of_rows_is_not(
         load_config(path)
     path.write_text(config + saved.format(paths["users"]), encoding="utf-8")
     assert main(["run", str(path), "--until-end", "--no-serve"]) == 0
-    found = rows(store, "saved", Query("latest", frozenset()))
-    assert found["psi_pvalue"].value == drift(users(0), users(1)).psi_pvalue
+    views = rows(store, "saved", Query("latest", frozenset()))
+    assert views["psi_pvalue"].value == drift(users(0), users(1)).psi_pvalue
     words = [str(paths["users"]), str(paths["users"])]
     capsys.readouterr()
     assert main(["drift", *words]) == 0

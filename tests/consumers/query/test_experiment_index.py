@@ -49,9 +49,13 @@ def ledger(store: Path) -> Iterator[Ledger]:
 
 def forget(ledger: Ledger, name: str) -> None:
     """Delete the looks at an experiment."""
-    of = declared(ledger.generation(), name)
-    assert of is not None
-    ids = look.select().with_only_columns(look.c.id).where(look.c.experiment == of.fingerprint)
+    experiment = declared(ledger.generation(), name)
+    assert experiment is not None
+    ids = (
+        look.select()
+        .with_only_columns(look.c.id)
+        .where(look.c.experiment == experiment.fingerprint)
+    )
     with ledger.store.engine.begin() as connection:
         numbers = connection.scalars(ids).all()
         connection.execute(look_reading.delete().where(look_reading.c.look.in_(numbers)))
@@ -64,10 +68,10 @@ def test_each_entry_is_what_its_own_answer_says(ledger: Ledger) -> None:
     assert [entry.name for entry in index.experiments] == ["", *experiments_run.NAMES]
     assert index.offsets == {"clicks.jsonl/0": 2000} and index.generation == 1
     for entry in index.experiments:
-        own = answers.experiment(Query(experiment=entry.name))
-        assert (entry.recommendation, entry.srm) == (own.recommendation, own.srm)
+        answer = answers.experiment(Query(experiment=entry.name))
+        assert (entry.recommendation, entry.srm) == (answer.recommendation, answer.srm)
         assert (entry.state, entry.archived, entry.looks) == ("running", False, 1)
-        row, effect = own.comparisons[0], entry.effect
+        row, effect = answer.comparisons[0], entry.effect
         assert effect is not None
         assert (effect.metric, effect.view) == ("ctr", "ratio")
         assert (effect.estimate, effect.verdict) == (
@@ -207,15 +211,15 @@ def test_a_generation_that_the_store_does_not_have_is_refused(ledger: Ledger) ->
 def test_an_end_that_the_watermark_has_passed_is_the_end(tmp_path: Path) -> None:
     pricing = experiments_run.EXPERIMENTS
     pricing = pricing[pricing.index("[experiments.pricing]") :]
-    named = ""
+    tables = ""
     for name, time in (
         ("over", "end = 1970-01-01T00:30:00Z"),
         ("open", "end = 1970-01-01T01:29:30Z"),  # late events of it may still come
         ("later", "start = 1970-01-02T00:00:00Z"),
     ):
         entry = pricing.replace("start = 1970-01-01T00:30:00Z", time)
-        named += entry.replace("pricing]", f'{name}]\nvariant = "exps.pricing"')
-    store = experiment_run.run(experiments_run.write(tmp_path, named))
+        tables += entry.replace("pricing]", f'{name}]\nvariant = "exps.pricing"')
+    store = experiment_run.run(experiments_run.write(tmp_path, tables))
     with closing(Ledger.open(str(store))) as ledger:
         over, open_, later = ExperimentIndex(ledger).answer().experiments
         assert (over.state, open_.state, later.state) == ("ended", "running", "waiting")
@@ -225,7 +229,7 @@ def test_an_end_that_the_watermark_has_passed_is_the_end(tmp_path: Path) -> None
         assert later.progress.units is None
         assert (over.looks, later.looks) == (1, 0)
         notes = [read_results(ledger, Query(experiment=name)).notes for name in ("over", "open")]
-        assert ["The experiment has ended without a decision." in told for told in notes] == [
+        assert ["The experiment has ended without a decision." in texts for texts in notes] == [
             True, False,
         ]  # fmt: skip
         assert entry_text(over).advice == "not decided" and entry_text(open_).advice == "wait"
@@ -237,14 +241,20 @@ def test_one_of_many_is_answered_as_one_that_is_alone(
 ) -> None:
     text = experiments_run.EXPERIMENTS
     (tmp_path / "alone").mkdir()
-    own = text[text.index(f"[experiments.{name}]") :].partition("\n[experiments.")[0] + "\n"
-    store = experiment_run.run(experiments_run.write(tmp_path / "alone", own))
+    section = text[text.index(f"[experiments.{name}]") :].partition("\n[experiments.")[0] + "\n"
+    store = experiment_run.run(experiments_run.write(tmp_path / "alone", section))
     queries = (Query("all", experiment=name), Query(experiment=name, metric="ctr"))
-    with closing(Ledger.open(str(store))) as alone:
+    with closing(Ledger.open(str(store))) as single_ledger:
         for query in queries:
-            assert to_json(read_results(alone, query)) == to_json(read_results(ledger, query))
-        [entry] = ExperimentIndex(alone).answer().experiments
-    [same] = [one for one in ExperimentIndex(ledger).answer().experiments if one.name == name]
+            assert to_json(read_results(single_ledger, query)) == to_json(
+                read_results(ledger, query)
+            )
+        [entry] = ExperimentIndex(single_ledger).answer().experiments
+    [same] = [
+        candidate
+        for candidate in ExperimentIndex(ledger).answer().experiments
+        if candidate.name == name
+    ]
     assert dumps(entry) == dumps(same)
 
 

@@ -57,25 +57,27 @@ def generation(*experiments: list[Metric]) -> Generation:
 
 def design(name: str | None, *experiments: list[Metric]) -> DeclaredExperiment:
     """One experiment of a generation."""
-    found = declared(generation(*experiments), name)
-    assert found is not None
-    return found
+    declaration = declared(generation(*experiments), name)
+    assert declaration is not None
+    return declaration
 
 
 def test_each_experiment_has_its_own_metrics_and_names() -> None:
-    both = metrics(""), metrics("ranker"), metrics("units")
-    assert set(design(None, *both).metrics) == {
+    experiments = metrics(""), metrics("ranker"), metrics("units")
+    assert set(design(None, *experiments).metrics) == {
         "experiment/ctr",
         "experiment/errors",
         "experiment/units",
     }
-    ranker = design("ranker", *both)
-    assert set(ranker.metrics) == {f"experiment/ranker/{one}" for one in ("ctr", "errors", "units")}
+    ranker = design("ranker", *experiments)
+    assert set(ranker.metrics) == {
+        f"experiment/ranker/{metric}" for metric in ("ctr", "errors", "units")
+    }
     assert ranker.metric_of("ctr.ratio") == "ctr"
     assert ranker.watched_of("errors") == ("errors",) and ranker.needed_for("ctr") == {"ctr"}
     panes = [Pane(name, 0, None, None) for name in ("experiment/ctr", "experiment/ranker/ctr")]
     assert ranker.panes(panes) == panes[1:]
-    assert design("units", *both).prefix == "experiment/units/"
+    assert design("units", *experiments).prefix == "experiment/units/"
 
 
 def test_experiments_are_in_the_order_of_the_config_and_ended_ones_last() -> None:
@@ -93,8 +95,8 @@ def test_an_ended_one_is_read_if_it_is_named() -> None:
     stored = generation(metrics("", ended=True), metrics("gone", ended=True))
     assert declared(stored) is None
     for name in ("", "gone"):
-        found = declared(stored, name)
-        assert found is not None and found.ended and found.name == name
+        declaration = declared(stored, name)
+        assert declaration is not None and declaration.ended and declaration.name == name
 
 
 def test_an_unknown_name_is_refused_with_the_names_there_are() -> None:
@@ -111,23 +113,27 @@ def test_a_name_and_the_meaning_identify_looks_and_the_end_and_texts_do_not() ->
     plain = design("ranker", metrics("ranker")).fingerprint
     texts = {"name": "Ranker", "archived": True, "order": 3}
     assert design("ranker", metrics("ranker", shown=texts, end=5)).fingerprint == plain
-    others = {
+    fingerprints = {
         design("pricing", metrics("pricing")).fingerprint,
         design("", metrics("")).fingerprint,
         design("ranker", metrics("ranker", start=5)).fingerprint,
         design("ranker", metrics("ranker", where=["surface", "search"])).fingerprint,
     }
-    assert len({*others, plain}) == 5
+    assert len({*fingerprints, plain}) == 5
 
 
 def test_texts_times_and_layers_are_those_of_the_last_config() -> None:
     shown = {"name": "Ranker", "hypothesis": "Better.", "days": 14, "archived": True,
              "layers": ["search"], "variants": ["b", "a"]}  # fmt: skip
-    found = design("ranker", metrics("ranker", shown=shown, start=1000, end=9000))
-    assert (found.title, found.hypothesis, found.days) == ("Ranker", "Better.", 14)
-    assert (found.start_ms, found.end_ms, found.archived) == (1000, 9000, True)
-    assert (found.layers, found.plan.variants) == (("search",), ("b", "a"))
-    assert found.plan.min_days == 14
+    declaration = design("ranker", metrics("ranker", shown=shown, start=1000, end=9000))
+    assert (declaration.title, declaration.hypothesis, declaration.days) == (
+        "Ranker",
+        "Better.",
+        14,
+    )
+    assert (declaration.start_ms, declaration.end_ms, declaration.archived) == (1000, 9000, True)
+    assert (declaration.layers, declaration.plan.variants) == (("search",), ("b", "a"))
+    assert declaration.plan.min_days == 14
 
 
 def test_variants_are_those_of_events_or_the_arms_of_one_experiment() -> None:
@@ -147,24 +153,24 @@ def state(**rows: int) -> PerKey:
 
 def test_values_of_one_arm_are_merged_and_undeclared_ones_are_counted_apart() -> None:
     merged = metrics("ranker", variants=["a", "both"], arms={"a": ["a"], "both": ["b", "b2"]})
-    of = design("ranker", merged)
+    declaration = design("ranker", merged)
     units = PerKey(Units())
     units.update([(0, "start", value) for value in ("a", "b", "b2", "b2")], units=[1, 2, 2, 3])
     panes = [Pane(f"experiment/ranker/{name}", 0, None, None) for name in ("ctr", "units")]
     counted = state(a=3, b=2, b2=4, none=7), units
-    experiment, undeclared = counted_experiment(of, zip(panes, counted, strict=True))
+    experiment, undeclared = counted_experiment(declaration, zip(panes, counted, strict=True))
     assert undeclared == 7
     rates = {arm: states["ctr"].compute() for arm, states in experiment.states["start"].items()}
     assert {arm: rate.denominator for arm, rate in rates.items()} == {"a": 3, "both": 6}  # type: ignore[attr-defined]
     assert dict(experiment.srm().counts) == {"a": 1, "both": 2}
-    arms = arm_states(of, counted[0])
+    arms = arm_states(declaration, counted[0])
     assert {key: arms.state(key) for key in arms.keys()} == {  # noqa: SIM118 - of a state
         (0, arm): states["ctr"] for arm, states in experiment.states["start"].items()
     }
 
 
 def test_without_a_name_nothing_is_left_out_in_silence() -> None:
-    of = design(None, metrics(""))
+    declaration = design(None, metrics(""))
     pane = Pane("experiment/ctr", 0, None, None)
-    _, undeclared = counted_experiment(of, [(pane, state(a=1, b=1, none=2))])
+    _, undeclared = counted_experiment(declaration, [(pane, state(a=1, b=1, none=2))])
     assert undeclared == 0

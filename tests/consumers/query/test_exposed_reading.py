@@ -33,16 +33,18 @@ WEEK_MS = 7 * DAY_MS
 
 
 def design(window_s: int | None = 7 * 86_400, **plan: object) -> DeclaredExperiment:
-    found = declared(Generation(1, 1, True, None, tuple(metrics(window_s, **plan))), "checkout")
-    assert found is not None
-    return found
+    declaration = declared(
+        Generation(1, 1, True, None, tuple(metrics(window_s, **plan))), "checkout"
+    )
+    assert declaration is not None
+    return declaration
 
 
 def answer(
-    found: list[Unit], closed_ms: int, window_s: int | None = 7 * 86_400, **plan: object
+    population: list[Unit], closed_ms: int, window_s: int | None = 7 * 86_400, **plan: object
 ) -> ExposedAnswer:
-    of = design(window_s, **plan)
-    return answer_of(of, states(found, closed_ms), of.closed_by(closed_ms))
+    declaration = design(window_s, **plan)
+    return answer_of(declaration, states(population, closed_ms), declaration.closed_by(closed_ms))
 
 
 def by_metric(effects: tuple[ExposedEffect, ...]) -> dict[str, ExposedEffect]:
@@ -50,21 +52,28 @@ def by_metric(effects: tuple[ExposedEffect, ...]) -> dict[str, ExposedEffect]:
 
 
 def test_a_declared_experiment_knows_its_exposures() -> None:
-    of = design(units="closed")
-    assert of.is_exposed and of.window_ms == WEEK_MS and of.is_of_closed_units
-    assert of.plan.unit_view == "closed" and of.unit_metrics == ("revenue", "buyers")
+    declaration = design(units="closed")
+    assert (
+        declaration.is_exposed
+        and declaration.window_ms == WEEK_MS
+        and declaration.is_of_closed_units
+    )
+    assert declaration.plan.unit_view == "closed" and declaration.unit_metrics == (
+        "revenue",
+        "buyers",
+    )
     so_far = design(None)
     assert so_far.plan.unit_view == "so_far" and so_far.window_ms is None
-    assert of.fingerprint != so_far.fingerprint != design(None, units="closed").fingerprint
+    assert declaration.fingerprint != so_far.fingerprint != design(None, units="closed").fingerprint
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_closed_units_are_those_of_days_whose_window_is_over(seed: int) -> None:
-    found = units(seed, 400, 12, WEEK_MS)
+    population = units(seed, 400, 12, WEEK_MS)
     closed_ms = random.Random(seed).randrange(8 * DAY_MS, 24 * DAY_MS)
-    whole = answer(found, closed_ms)
+    whole = answer(population, closed_ms)
     last = min((closed_ms - WEEK_MS) // DAY_MS - 1, 11)
-    closed = [unit for unit in found if unit.exposed_ms < (last + 1) * DAY_MS]
+    closed = [unit for unit in population if unit.exposed_ms < (last + 1) * DAY_MS]
     truth = mean_by_arm(closed, lambda *_: True)
     effect = by_metric(whole.beside)["revenue.mean"]
     assert effect.units == sum(n for n, _ in truth.values())
@@ -79,10 +88,10 @@ def test_closed_units_are_those_of_days_whose_window_is_over(seed: int) -> None:
 def test_days_since_the_exposure_are_of_units_for_which_they_are_over(
     seed: int, window_ms: int | None
 ) -> None:
-    found = units(seed, 300, 9, window_ms)
+    population = units(seed, 300, 9, window_ms)
     closed_ms = random.Random(seed).randrange(2 * DAY_MS, 30 * DAY_MS)
     window_s = None if window_ms is None else window_ms // 1000
-    whole = answer(found, closed_ms, window_s)
+    whole = answer(population, closed_ms, window_s)
     shown = {part.from_day: part for part in whole.since}
     expected = set()
     for name, (first, end) in BUCKETS.items():
@@ -90,9 +99,9 @@ def test_days_since_the_exposure_are_of_units_for_which_they_are_over(
         if first * DAY_MS >= end_ms or (window_ms is None and name == "16+"):
             continue
         last = (closed_ms - end_ms) // DAY_MS - 1
-        cohorts = [unit for unit in found if unit.exposed_ms < (last + 1) * DAY_MS]
+        cohorts = [unit for unit in population if unit.exposed_ms < (last + 1) * DAY_MS]
         acted = any(
-            first * DAY_MS <= ms - u.exposed_ms < end_ms for u in found for ms, _ in u.events
+            first * DAY_MS <= ms - u.exposed_ms < end_ms for u in population for ms, _ in u.events
         )
         if not cohorts or not acted:
             continue
@@ -107,19 +116,19 @@ def test_days_since_the_exposure_are_of_units_for_which_they_are_over(
 
 
 def test_the_plan_decides_by_closed_units_if_it_says_so() -> None:
-    found = units(3, 500, 10, WEEK_MS)
-    of, sums = design(units="closed"), states(found, 15 * DAY_MS)
+    population = units(3, 500, 10, WEEK_MS)
+    declaration, sums = design(units="closed"), states(population, 15 * DAY_MS)
     panes = [(Pane(name, grouping, None, None), state) for (name, grouping), state in sums.items()]
-    experiment, _ = counted_experiment(of, panes, of.closed_by(15 * DAY_MS))
-    closed = [unit for unit in found if unit.exposed_ms < 8 * DAY_MS]
+    experiment, _ = counted_experiment(declaration, panes, declaration.closed_by(15 * DAY_MS))
+    closed = [unit for unit in population if unit.exposed_ms < 8 * DAY_MS]
     truth = mean_by_arm(closed, lambda *_: True)
     contrast = next(c for c in experiment.contrasts() if c.name == "revenue.mean/new")
     assert contrast.comparison.control == pytest.approx(truth["control"][1], rel=1e-12)
     assert contrast.units == len(closed)
-    assert sum(n for _, n in experiment.srm().counts) == len(found)  # of all exposures
-    whole = answer_of(of, sums, of.closed_by(15 * DAY_MS))
+    assert sum(n for _, n in experiment.srm().counts) == len(population)  # of all exposures
+    whole = answer_of(declaration, sums, declaration.closed_by(15 * DAY_MS))
     assert whole.units == "closed" and "exposed from 1970-01-01 to 1970-01-08" in whole.sentence
-    so_far = mean_by_arm(found, lambda u, since: u.exposed_ms + since < 15 * DAY_MS)
+    so_far = mean_by_arm(population, lambda u, since: u.exposed_ms + since < 15 * DAY_MS)
     effect = by_metric(whole.beside)["revenue.mean"]
     assert (effect.units, effect.control) == (500, pytest.approx(so_far["control"][1], rel=1e-12))
 
@@ -129,33 +138,35 @@ def test_before_any_window_is_over_nothing_is_closed() -> None:
     assert whole.beside == () and whole.closed_to_ms is None
     assert whole.other == "No unit's window of 7 days after its exposure is over."
     assert "for ever" in answer(units(1, 50, 2, None), 3 * DAY_MS, None).other
-    of = design(units="closed")
+    declaration = design(units="closed")
     sums = states(units(1, 50, 2, WEEK_MS), 3 * DAY_MS)
     panes = [(Pane(name, grouping, None, None), state) for (name, grouping), state in sums.items()]
-    contrasts = counted_experiment(of, panes, 3 * DAY_MS)[0].contrasts()
+    contrasts = counted_experiment(declaration, panes, 3 * DAY_MS)[0].contrasts()
     assert {contrast.comparison.reason for contrast in contrasts} == {"no rows"}
-    empty = answer_of(of, {}, None)
+    empty = answer_of(declaration, {}, None)
     assert (empty.since, empty.funnel, empty.beside, empty.reason) == ((), (), (), "")
 
 
 def test_events_after_the_end_are_none_of_it_so_their_units_never_close() -> None:
-    of = design(end=10 * DAY_MS)
-    assert of.closed_by(40 * DAY_MS) == 10 * DAY_MS and of.closed_by(None) is None
-    found = units(2, 300, 10, WEEK_MS)
-    whole = answer_of(of, states(found, 10 * DAY_MS), of.closed_by(40 * DAY_MS))
+    declaration = design(end=10 * DAY_MS)
+    assert declaration.closed_by(40 * DAY_MS) == 10 * DAY_MS and declaration.closed_by(None) is None
+    population = units(2, 300, 10, WEEK_MS)
+    whole = answer_of(
+        declaration, states(population, 10 * DAY_MS), declaration.closed_by(40 * DAY_MS)
+    )
     assert whole.closed_to_ms == 3 * DAY_MS
 
 
 def test_the_funnel_counts_units_exposed_active_and_converted() -> None:
-    found = units(5, 200, 6, WEEK_MS)
-    arms = {one.variant: one for one in answer(found, 40 * DAY_MS).funnel}
+    population = units(5, 200, 6, WEEK_MS)
+    arms = {entry.variant: entry for entry in answer(population, 40 * DAY_MS).funnel}
     for arm in ARMS:
-        mine = [unit for unit in found if unit.arm == arm]
-        acted = sum(bool(unit.events) for unit in mine)
-        bought = sum(any(value > 0 for _, value in unit.events) for unit in mine)
-        assert (arms[arm].exposed, arms[arm].active) == (len(mine), acted)
+        arm_units = [unit for unit in population if unit.arm == arm]
+        acted = sum(bool(unit.events) for unit in arm_units)
+        bought = sum(any(value > 0 for _, value in unit.events) for unit in arm_units)
+        assert (arms[arm].exposed, arms[arm].active) == (len(arm_units), acted)
         assert arms[arm].converted == {"revenue": bought, "buyers": bought}
-        assert arms[arm].share_converted["buyers"] == bought / len(mine)
+        assert arms[arm].share_converted["buyers"] == bought / len(arm_units)
 
 
 def test_each_effect_is_at_one_look_and_has_no_verdict() -> None:
@@ -167,15 +178,15 @@ def test_each_effect_is_at_one_look_and_has_no_verdict() -> None:
 
 
 def test_cohorts_that_are_not_all_kept_apart_are_not_shown() -> None:
-    found, of = units(4, 100, 6, WEEK_MS), design()
-    sums = states(found, 40 * DAY_MS)
+    population, declaration = units(4, 100, 6, WEEK_MS), design()
+    sums = states(population, 40 * DAY_MS)
     state = PerKey(UnitMean(), max_keys=3)
     whole = sums[PREFIX + "revenue", 1]
     for key in whole.keys():  # noqa: SIM118
         values = [0.0]
         state.update([key], units=["x"], values=values)
     assert state.overflow_state() is not None and closed_units(state, 99 * DAY_MS, DAY_MS) is None
-    shown = answer_of(of, {**sums, (PREFIX + "revenue", 1): state}, 40 * DAY_MS)
+    shown = answer_of(declaration, {**sums, (PREFIX + "revenue", 1): state}, 40 * DAY_MS)
     assert shown.reason == "more cohorts than are kept apart: revenue"
     assert {effect.metric for part in shown.since for effect in part.effects} == {"buyers"}
 

@@ -85,12 +85,12 @@ class Written:
         if not values:
             return
         end = start + len(values)
-        made = Delta(
+        chunk_delta = Delta(
             self.config, partition, start, head.greatest_event_ms, self.generation.floor_ms
         )
         chunk = Chunk(partition, start, end, range(start, end), values, None)
-        made.add(Decoder(self.config).decode(chunk))
-        self.heads[partition] = self.ledger.commit(self.generation, commit_of(head, made))
+        chunk_delta.add(Decoder(self.config).decode(chunk))
+        self.heads[partition] = self.ledger.commit(self.generation, commit_of(head, chunk_delta))
 
     def raise_floor(self) -> None:
         times = [head.greatest_event_ms for head in self.heads.values()]
@@ -107,30 +107,30 @@ class Written:
     def retry(self) -> None:
         """A row of a retry: a copy of what a row counts, under the number of the retry."""
         with self.ledger.store.engine.begin() as connection:
-            found = connection.execute(
+            row = connection.execute(
                 select(delta).where(delta.c.generation == self.generation.id)
                 .order_by(delta.c.start_offset, delta.c.id).limit(1)
             ).mappings().one_or_none()  # fmt: skip
-            if found is None:
+            if row is None:
                 return
-            made = connection.execute(
+            result = connection.execute(
                 insert(retry).values(generation=self.generation.id, created_ms=5, note="")
             )
-            (number,) = made.inserted_primary_key or (0,)
-            again = {k: v for k, v in found.items() if k != "id"} | {"retry": number}
-            connection.execute(insert(delta).values(**again))
+            (number,) = result.inserted_primary_key or (0,)
+            copy = {k: v for k, v in row.items() if k != "id"} | {"retry": number}
+            connection.execute(insert(delta).values(**copy))
 
 
 @pytest.fixture
 def written(tmp_path: Path) -> Iterator[Written]:
-    made = Ledger.open(str(tmp_path / "a.db"), create=True, pauses_s=())
-    with closing(made) as ledger, views_computed_once():
+    new_ledger = Ledger.open(str(tmp_path / "a.db"), create=True, pauses_s=())
+    with closing(new_ledger) as ledger, views_computed_once():
         yield Written(ledger)
 
 
 def require_fresh(follower: IncrementalView | QueryCache, ledger: Ledger, query: Query) -> None:
-    found = follower.results(query) if isinstance(follower, QueryCache) else follower.results()
-    assert to_json(found) == to_json(read_results(ledger, query))
+    answer = follower.results(query) if isinstance(follower, QueryCache) else follower.results()
+    assert to_json(answer) == to_json(read_results(ledger, query))
 
 
 @pytest.mark.usefixtures("each_store")
@@ -147,12 +147,12 @@ def test_it_always_equals_a_fresh_read(written: Written, seed: int, rounds: int)
     happened: set[str] = set()
     for _ in range(rounds):
         for _ in range(rng.choice([1, 1, 2, 5])):
-            what = rng.choices(
+            action = rng.choices(
                 ["commit", "compact", "some", "floor", "close", "retry", "metric", "generation"],
                 [60, 8, 12, 5, 2, 4, 1, 1],
             )[0]
-            happened.add(what)
-            match what:
+            happened.add(action)
+            match action:
                 case "commit":
                     written.commit(rng.randrange(2), rng.randrange(1, 60))
                 case "compact":
@@ -227,15 +227,15 @@ def test_an_error_leaves_it_as_it_was(written: Written) -> None:
 
 def statements(ledger: Ledger, answers: QueryCache, query: Query) -> list[str]:
     """What a poll asks of the store."""
-    asked: list[str] = []
+    sql: list[str] = []
 
     def note(_1: object, _2: object, statement: str, *_3: object) -> None:
-        asked.append(statement)
+        sql.append(statement)
 
     event.listen(ledger.store.engine, "before_cursor_execute", note)
     answers.results(query)
     event.remove(ledger.store.engine, "before_cursor_execute", note)
-    return asked
+    return sql
 
 
 def test_a_poll_reads_no_delta_row_while_nothing_was_counted(written: Written) -> None:
@@ -243,8 +243,8 @@ def test_a_poll_reads_no_delta_row_while_nothing_was_counted(written: Written) -
     written.commit(0, 40)
     first = answers.results(query)
     compact(written.ledger.store)
-    asked = statements(written.ledger, answers, query)
-    assert asked and not any("FROM delta" in statement for statement in asked)
+    sql = statements(written.ledger, answers, query)
+    assert sql and not any("FROM delta" in statement for statement in sql)
     assert answers.results(query) is first
 
 
@@ -278,8 +278,8 @@ def test_any_number_of_threads_may_ask(written: Written) -> None:
     answers = QueryCache(written.ledger)
     written.commit(0, 40)
     with ThreadPoolExecutor(8) as pool:
-        found = set(pool.map(lambda i: to_json(answers.results(QUERIES[i % 4])), range(16)))
-    assert found == {to_json(read_results(written.ledger, query)) for query in QUERIES}
+        texts = set(pool.map(lambda i: to_json(answers.results(QUERIES[i % 4])), range(16)))
+    assert texts == {to_json(read_results(written.ledger, query)) for query in QUERIES}
 
 
 def test_what_is_taken_of_an_answer_belongs_to_it(written: Written) -> None:
@@ -288,10 +288,10 @@ def test_what_is_taken_of_an_answer_belongs_to_it(written: Written) -> None:
     for query in QUERIES:
         whole = answers.results(query)
         assert answers.rows(query).rows == whole.rows
-        told = answers.states(query, lambda found: [state.digest() for _, state in found])
-        assert set(told) == {row.digest for row in whole.rows if row.type != "Drift"}
-        some = answers.results(dataclasses.replace(query, headlines=True))
-        known = tuple(headline_rows(whole))
-        assert to_json(some) == to_json(replace(whole, rows=known))
-        assert 0 < len(some.rows) < len(whole.rows)
+        digests = answers.states(query, lambda states: [state.digest() for _, state in states])
+        assert set(digests) == {row.digest for row in whole.rows if row.type != "Drift"}
+        headline_answer = answers.results(dataclasses.replace(query, headlines=True))
+        rows = tuple(headline_rows(whole))
+        assert to_json(headline_answer) == to_json(replace(whole, rows=rows))
+        assert 0 < len(headline_answer.rows) < len(whole.rows)
         assert answers.experiment(query).rows == ()

@@ -39,41 +39,41 @@ def row(hour: int | None, variant: str, value: float) -> SliceRow:
 
 
 def of(*rows: SliceRow) -> History:
-    found = results(iter(rows), variants=("old", "new"))
-    return history_of(found, "ctr", "ratio", (), lambda name: ())
+    answer = results(iter(rows), variants=("old", "new"))
+    return history_of(answer, "ctr", "ratio", (), lambda name: ())
 
 
-def values(found: History) -> dict[object, list[float | None]]:
+def values(result: History) -> dict[object, list[float | None]]:
     return {
-        one.slice["variant"]: [
-            None if n is None else value for n, value in zip(one.rows, one.value, strict=True)
+        series.slice["variant"]: [
+            None if n is None else value for n, value in zip(series.rows, series.value, strict=True)
         ]
-        for one in found.series
+        for series in result.series
     }
 
 
 def test_series_run_parallel_to_the_windows_and_gaps_are_none() -> None:
-    found = of(row(None, "new", 9.0), row(0, "new", 1.0), row(1, "old", 2.0), row(3, "new", 3.0))
-    assert [window.start_ms for window in found.windows] == [0, 3_600_000, 10_800_000]
-    assert values(found) == {"old": [None, 2.0, None], "new": [1.0, None, 3.0]}
+    result = of(row(None, "new", 9.0), row(0, "new", 1.0), row(1, "old", 2.0), row(3, "new", 3.0))
+    assert [window.start_ms for window in result.windows] == [0, 3_600_000, 10_800_000]
+    assert values(result) == {"old": [None, 2.0, None], "new": [1.0, None, 3.0]}
 
 
 def test_series_stand_as_declared_and_the_newest_windows_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = of(row(0, "a", 1.0), row(0, "new", 1.0), row(0, "old", 1.0))
-    assert list(values(found)) == ["old", "new", "a"]
+    result = of(row(0, "a", 1.0), row(0, "new", 1.0), row(0, "old", 1.0))
+    assert list(values(result)) == ["old", "new", "a"]
     monkeypatch.setattr(history, "MAX_WINDOWS", 2)
-    found = of(*(row(hour, "new", hour) for hour in range(5)))
-    assert (values(found), found.more) == ({"new": [3, 4]}, 3)
+    result = of(*(row(hour, "new", hour) for hour in range(5)))
+    assert (values(result), result.more) == ({"new": [3, 4]}, 3)
 
 
 def test_looks_are_thinned_evenly_between_the_first_and_the_last() -> None:
     for count in (0, 1, 2, 499, 500, 501, 10_000):
-        found = thinned(range(count))
-        assert len(found) == min(count, 500)
-        assert found[:1] == [0][:count] and found[-1:] == [count - 1][:count]
-        steps = {b - a for a, b in pairwise(found)}
+        looks = thinned(range(count))
+        assert len(looks) == min(count, 500)
+        assert looks[:1] == [0][:count] and looks[-1:] == [count - 1][:count]
+        steps = {b - a for a, b in pairwise(looks)}
         assert not steps or max(steps) - min(steps) <= 1
 
 
@@ -96,8 +96,8 @@ def histories(ledger: Ledger) -> HistoryReader:
 
 
 def test_effects_are_those_of_the_comparisons_window_by_window(ledger: Ledger) -> None:
-    _, found = histories(ledger).read(Query(by=BY), "ctr")
-    [effect] = found.effects
+    _, result = histories(ledger).read(Query(by=BY), "ctr")
+    [effect] = result.effects
     fresh = [row for row in read_results(ledger, Query("all")).comparisons
              if row.window.start_ms is not None]  # fmt: skip
     assert effect.windows == EffectWindows(
@@ -115,8 +115,10 @@ def test_what_is_not_drawn_is_not_compared(ledger: Ledger) -> None:
     assert none.effects == ()
     [effect] = total.effects
     assert len(effect.looks.effect) == 1 and np.isnan(effect.windows.effect).tolist() == [True] * 2
-    _, some = reads.read(Query(by=BY, where=(("variant", "new"),)), "ctr")
-    assert some.effects == () and [one.slice for one in some.series] == [{"variant": "new"}]
+    _, variant_history = reads.read(Query(by=BY, where=(("variant", "new"),)), "ctr")
+    assert variant_history.effects == () and [
+        series.slice for series in variant_history.series
+    ] == [{"variant": "new"}]
 
 
 def test_any_view_has_a_history_and_the_window_of_the_query_is_not_looked_at(

@@ -31,7 +31,7 @@ def index_of(store: Path) -> ExperimentsAnswer:
 
 
 def by_pair(index: ExperimentsAnswer, metric: str = "ctr") -> Pairs:
-    return {one.experiments: one for one in index.interactions if one.metric == metric}
+    return {entry.experiments: entry for entry in index.interactions if entry.metric == metric}
 
 
 @pytest.fixture
@@ -146,18 +146,18 @@ def test_what_did_not_change_is_not_computed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = interacting_run.make(tmp_path)
-    asked: list[str] = []
+    pairs: list[str] = []
     whole = experiments.interactions
 
     def noted(sample: experiments.UnitSample, metrics: object) -> object:
-        asked.append(" ".join(sample.names))
+        pairs.append(" ".join(sample.names))
         return whole(sample, metrics)  # type: ignore[arg-type]
 
     monkeypatch.setattr(experiments, "interactions", noted)
     with closing(Ledger.open(str(store), create=True)) as ledger:
         index = ExperimentIndex(ledger)
         index.answer()
-        assert asked == ["colour pricing", "colour ranker", "pricing ranker"]
+        assert pairs == ["colour pricing", "colour ranker", "pricing ranker"]
         log = tmp_path / "clicks.jsonl"
         event = json.loads(log.read_text(encoding="utf-8").splitlines()[-1])
         event["exps"] = {"colour": event["exps"]["colour"]}
@@ -165,9 +165,9 @@ def test_what_did_not_change_is_not_computed_again(
             file.write(json.dumps(event) + "\n")
         config = str(tmp_path / "clicks.toml")
         assert main(["run", config, "--until-end", "--no-serve"]) == 0
-        asked.clear()
+        pairs.clear()
         index.answer()
-        assert asked == ["colour pricing", "colour ranker"]
+        assert pairs == ["colour pricing", "colour ranker"]
 
 
 def test_those_of_the_first_pairs_are_asked_for(

@@ -31,8 +31,8 @@ Event = Mapping[str, Any]
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with closing(Ledger.open(str(tmp_path / "store.db"), create=True)) as made:
-        yield made
+    with closing(Ledger.open(str(tmp_path / "store.db"), create=True)) as store:
+        yield store
 
 
 def found(ledger: Ledger) -> Join:
@@ -47,28 +47,28 @@ def distinct(events: Iterable[Event]) -> list[Event]:
 
 @pytest.mark.parametrize("close", [False, True])
 def test_every_event_is_counted_once_by_what_became_of_it(ledger: Ledger, close: bool) -> None:
-    given = stream(5)
-    joined_stream.run(SPLIT, ledger, logs_of(given.parts), close=close)
+    clickstream = stream(5)
+    joined_stream.run(SPLIT, ledger, logs_of(clickstream.parts), close=close)
     join = found(ledger)
-    everything = list(chain.from_iterable(given.parts.values()))
+    everything = list(chain.from_iterable(clickstream.parts.values()))
     shown = [event for event in distinct(everything) if event["kind"] == "shown"]
     clicks = [event for event in distinct(everything) if event["kind"] == "click"]
     assert join.closed_ms is not None and (join.pending == 0) == close
     at_ms = {event["id"]: event["ts"] for event in shown}
     assert join.events == len(everything)
     assert join.repeated == len(everything) - len(shown) - len(clicks) > 0
-    assert join.closed == sum(at < join.closed_ms for at in at_ms.values())
+    assert join.closed == sum(time_ms < join.closed_ms for time_ms in at_ms.values())
     assert join.pending == len(shown) - join.closed
     assert (join.conflicts, join.late_impressions, join.late_outcomes) == (0,) * 3
-    one = join.outcomes["click"]
+    outcome = join.outcomes["click"]
     left = [event for event in clicks if event["ts"] < join.closed_ms]
-    assert one.waiting == len(clicks) - len(left)
+    assert outcome.waiting == len(clicks) - len(left)
     delays = [event["ts"] - at_ms[event["id"]] for event in left if event["id"] in at_ms]
     within = [delay for delay in delays if delay < WINDOW_MS]
-    assert one.attributed == len(within)
-    assert one.unattributed - one.unknown == len(delays) - len(within) > 0
-    assert one.unknown == len(left) - len(delays)
-    assert one.share_after_window == pytest.approx(1 - len(within) / len(delays), rel=1e-14)
+    assert outcome.attributed == len(within)
+    assert outcome.unattributed - outcome.unknown == len(delays) - len(within) > 0
+    assert outcome.unknown == len(left) - len(delays)
+    assert outcome.share_after_window == pytest.approx(1 - len(within) / len(delays), rel=1e-14)
     half_s = int(next(join_outcomes(join))[3].removesuffix(" s"))
     assert sum(delay < 1000 * half_s for delay in within) >= len(within) / 2
     assert sum(delay < 500 * half_s for delay in within) < len(within) / 2
@@ -115,17 +115,17 @@ def test_a_store_that_joins_nothing_says_so_with_null(ledger: Ledger) -> None:
 
 def test_answers_results_and_status_say_the_same_of_it(ledger: Ledger) -> None:
     joined_stream.run(SPLIT, ledger, logs_of(stream(5).parts), close=False)
-    alone = to_json(read_results(ledger, Query()))
-    assert to_json(QueryCache(ledger).results(Query())) == alone
-    join = json.loads(alone)["join"]
+    answer = to_json(read_results(ledger, Query()))
+    assert to_json(QueryCache(ledger).results(Query())) == answer
+    join = json.loads(answer)["join"]
     assert json.loads(status_json(ledger))["join"] == join
     assert join["pending"] == found(ledger).pending
     assert (
         sum(n for _, _, n in join["outcomes"]["click"]["delays_s"])
         == (join["outcomes"]["click"]["attributed"])
     )
-    said = status_text(ledger, Style(), title="x")
-    assert "joined, label window 40 s" in said and "warning: the label window cuts" in said
+    status = status_text(ledger, Style(), title="x")
+    assert "joined, label window 40 s" in status and "warning: the label window cuts" in status
 
 
 def test_a_reader_reads_again_only_the_panes_that_changed(ledger: Ledger) -> None:
@@ -137,8 +137,8 @@ def test_a_reader_reads_again_only_the_panes_that_changed(ledger: Ledger) -> Non
     assert read > 3
     assert reader.found()[0] == found(ledger) and reader.panes_read == read
     newest = max(event["ts"] for event in chain.from_iterable(parts.values()))
-    more = [*parts[LOGS[0]], joined_stream.shown("one more", newest - joined_stream.START_MS)]
-    joined_stream.run(SPLIT, ledger, logs_of({**parts, LOGS[0]: more}), close=False)
+    events = [*parts[LOGS[0]], joined_stream.shown("one more", newest - joined_stream.START_MS)]
+    joined_stream.run(SPLIT, ledger, logs_of({**parts, LOGS[0]: events}), close=False)
     assert reader.found()[0] == found(ledger)
     assert reader.panes_read == read + 1
 

@@ -54,40 +54,42 @@ def all_rows(ledger: Ledger, query: Query) -> list[SliceRow]:
 
 def lines_of(rows: list[SliceRow], view: str) -> dict[tuple[object, str], list[SliceRow]]:
     """The rows of one view by window and by the phase, as a person reads them."""
-    found = defaultdict(list)
+    rows_by_line = defaultdict(list)
     for row in rows:
         if row.view == view:
             name = "(other) of variant, phase" if OTHER in row.slice else str(row.slice["phase"])
-            found[row.window.start_ms, name].append(row)
-    return found
+            rows_by_line[row.window.start_ms, name].append(row)
+    return rows_by_line
 
 
 def expected(rows: list[SliceRow], lines: Lines, view: str) -> tuple[list[SliceRow], int, int]:
     """The rows of the first lines, in the order of an answer; the number of all lines, and of those
     with the text."""
-    found = lines_of(rows, view)
+    rows_by_line = lines_of(rows, view)
     matching = {
-        key: some for key, some in found.items() if lines.find.strip().lower() in key[1].lower()
+        key: line_rows
+        for key, line_rows in rows_by_line.items()
+        if lines.find.strip().lower() in key[1].lower()
     }
 
     def name(key: tuple[object, str]) -> list[object]:
         parts = re.split(r"(\d+)", key[1].lower())
-        return [int(one) if i % 2 else one for i, one in enumerate(parts)]
+        return [int(part) if i % 2 else part for i, part in enumerate(parts)]
 
     def value(key: tuple[object, str]) -> float:
         if lines.order == "rows":
             return sum(row.counts["rows"] for row in matching[key])
-        wanted = (row for row in matching[key] if row.slice.get("variant") == lines.variant)
-        return next((row.value for row in wanted), math.nan)
+        variant_rows = (row for row in matching[key] if row.slice.get("variant") == lines.variant)
+        return next((row.value for row in variant_rows), math.nan)
 
     ordered = sorted(matching, key=lambda key: (key[0] is not None, key[0] or 0))
     ordered.sort(key=name, reverse=lines.down and lines.order == "slice")
     if lines.order != "slice":
-        known = [key for key in ordered if not math.isnan(value(key))]
-        known.sort(key=value, reverse=lines.down)
-        ordered = known + [key for key in ordered if math.isnan(value(key))]
+        defined_keys = [key for key in ordered if not math.isnan(value(key))]
+        defined_keys.sort(key=value, reverse=lines.down)
+        ordered = defined_keys + [key for key in ordered if math.isnan(value(key))]
     shown = {id(row) for key in ordered[: lines.most] for row in matching[key]}
-    return [row for row in rows if id(row) in shown], len(found), len(matching)
+    return [row for row in rows if id(row) in shown], len(rows_by_line), len(matching)
 
 
 def texts(rows: Iterable[SliceRow]) -> list[str]:
@@ -115,14 +117,16 @@ def test_lines_are_the_first_of_all_rows_in_each_order(
 ) -> None:
     query = replace(BY, window=window)
     rows = all_rows(ledger, query)
-    found = read_results(ledger, replace(query, lines=lines))
-    slices = found.slices
+    answer = read_results(ledger, replace(query, lines=lines))
+    slices = answer.slices
     assert isinstance(slices, dict) and slices.keys() == HEADLINES.keys()
     for metric, headline in HEADLINES.items():
-        of = [row for row in rows if row.metric == metric]
-        has = lines.view is not None and any(row.view == lines.view for row in of)
-        wanted, whole, matching = expected(of, lines, lines.view or "" if has else headline)
-        assert texts(row for row in found.rows if row.metric == metric) == texts(wanted)
+        metric_rows = [row for row in rows if row.metric == metric]
+        has = lines.view is not None and any(row.view == lines.view for row in metric_rows)
+        first_rows, whole, matching = expected(
+            metric_rows, lines, lines.view or "" if has else headline
+        )
+        assert texts(row for row in answer.rows if row.metric == metric) == texts(first_rows)
         counts = slices[metric]
         assert (counts.all, counts.found) == (whole, matching)
         assert counts.shown == min(matching, lines.most)
@@ -140,8 +144,8 @@ def test_no_value_of_a_line_that_another_window_supersedes_is_computed(
         return cell(form, state)
 
     monkeypatch.setattr(CellForm, "cell", noted)
-    found = read_results(ledger, replace(BY, window="all", lines=lines))
-    assert sorted(state.digest for state in computed) == sorted(row.digest for row in found.rows)
+    answer = read_results(ledger, replace(BY, window="all", lines=lines))
+    assert sorted(state.digest for state in computed) == sorted(row.digest for row in answer.rows)
 
 
 def test_lines_of_states_that_are_read_in_parts_are_the_same(

@@ -110,15 +110,20 @@ def test_one_that_has_ended_or_is_archived_is_in_no_pair(tmp_path: Path) -> None
     end = "end = 1970-01-01T01:10:00Z\n"
     tables = meeting_run.entries(pricing=end, layout="archived = true\n") + meeting_run.LAYERS
     index = index_of(run(meeting_run.write(tmp_path, tables)))
-    assert [one.state for one in index.experiments] == ["running", "ended", "running", "running"]
+    assert [entry.state for entry in index.experiments] == [
+        "running",
+        "ended",
+        "running",
+        "running",
+    ]
     assert index.overlaps == ()
     prices, looks = index.layers
     assert (prices.alarm, prices.units, looks.experiments) == (True, 400, ("banner",))
 
 
 def test_layers_are_of_experiments_that_ran_at_the_same_time(tmp_path: Path) -> None:
-    at = "1970-01-01T00:30:00Z"
-    tables = meeting_run.entries(ranker=f"end = {at}\n", pricing=f"start = {at}\n")
+    time = "1970-01-01T00:30:00Z"
+    tables = meeting_run.entries(ranker=f"end = {time}\n", pricing=f"start = {time}\n")
     index = index_of(run(meeting_run.write(tmp_path, tables + meeting_run.LAYERS)))
     assert (index.layers[0].alarm, index.layers[0].units) == (False, 0)
     assert index.layers[0].sentence == (
@@ -166,8 +171,8 @@ def test_units_past_their_limit_are_not_known_and_not_zero(tmp_path: Path) -> No
 
 
 def test_the_one_without_a_name_is_called_by_its_table(tmp_path: Path) -> None:
-    own = '[experiment]\ncontrol = "old"\ndecision = ["ctr"]\nmde = 0.05\n'
-    index = index_of(run(meeting_run.write(tmp_path, own + meeting_run.entries(["ranker"]))))
+    section = '[experiment]\ncontrol = "old"\ndecision = ["ctr"]\nmde = 0.05\n'
+    index = index_of(run(meeting_run.write(tmp_path, section + meeting_run.entries(["ranker"]))))
     [pair] = index.overlaps
     assert pair.experiments == ("", "ranker")
     assert pair.sentence == "400 units are in both [experiment] and ranker."
@@ -187,9 +192,9 @@ def test_an_experiment_that_cannot_be_read_is_in_unknown_pairs_and_layers(
     monkeypatch.setattr(experiment_totals, "MAX_STATE_BYTES", 10)
     index = ExperimentIndex(ledger).answer()
     assert len(index.overlaps) == 6 and len(index.layers) == 2
-    for found in (*index.overlaps, *index.layers):
-        assert math.isnan(found.units) and not found.alarm
-        assert "its states cannot be read" in found.sentence
+    for entry in (*index.overlaps, *index.layers):
+        assert math.isnan(entry.units) and not entry.alarm
+        assert "its states cannot be read" in entry.sentence
 
 
 def test_the_units_of_an_experiment_are_kept_as_a_sample(ledger: Ledger) -> None:

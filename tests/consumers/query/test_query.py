@@ -52,10 +52,10 @@ def test_others_are_refused_with_what_to_write() -> None:
         ({"where": ["=bts"]}, "--where: expected NAME=VALUE, got '=bts'"),
         ({"generation": "0"}, "expected the number of a generation, at least 1, got '0'"),
     ]
-    for words, said in cases:
+    for words, message in cases:
         with pytest.raises(QueryError) as refused:
             parse_query(**words)
-        assert said in str(refused.value)
+        assert message in str(refused.value)
 
 
 def test_all_conditions_must_hold_and_null_is_written_as_json_has_it() -> None:

@@ -58,7 +58,9 @@ def test_rows_without_digests_are_the_same_else(tmp_path: Path) -> None:
     assert all(row.digest for row in whole.rows)
     assert not any(row.digest for row in bare.rows if row.metric not in ("before", "first"))
     assert repr(replace(bare, rows=())) == repr(replace(whole, rows=()))
-    rows = ([dataclasses.replace(row, digest="") for row in each.rows] for each in (whole, bare))
+    rows = (
+        [dataclasses.replace(row, digest="") for row in answer.rows] for answer in (whole, bare)
+    )
     assert len({*map(repr, rows)}) == 1
 
 
@@ -90,18 +92,20 @@ def test_an_alarm_of_a_metric_is_a_note_of_each_slice_and_those_left_out_are_cou
     alarm = "alarm: the treated are 0 of the rows, not the declared 0.2"
     assert notes == (f"targeting, variant a: {alarm}",)
     monkeypatch.setattr("streammetrics_consumers.query.results.MAX_ALARMS", 1)
-    both = read(store, parse_query("total", "variant")).notes
-    assert both == (f"other, variant a: {alarm}", "1 more alarm of metrics")
+    total_notes = read(store, parse_query("total", "variant")).notes
+    assert total_notes == (f"other, variant a: {alarm}", "1 more alarm of metrics")
 
 
 def test_doubts_about_a_headline_are_notes_of_each_slice_after_the_alarms(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = [{"p": 0.5, "q": (0.5, 0.25)[i % 2]} for i in range(400)]
-    events = [event(i % 50, "ab"[i % 2], i // 2 % 2, 0.5) | one for i, one in enumerate(chosen)]
+    events = [
+        event(i % 50, "ab"[i % 2], i // 2 % 2, 0.5) | fields for i, fields in enumerate(chosen)
+    ]
     inputs = '{ logged = "p", target = "q", rewards = "label" }'
-    more = f'\n[metrics.policy]\ntype = "OffPolicy"\ninputs = {inputs}\n'
-    store = make_store(tmp_path, events, more=more)
+    policy = f'\n[metrics.policy]\ntype = "OffPolicy"\ninputs = {inputs}\n'
+    store = make_store(tmp_path, events, more=policy)
     far = "over 3 standard errors of independent rows from 1"
     doubt = f"doubts about ips: the mean weight is {{}}, {far}"
     notes = read(store, parse_query("total", "variant", metric="policy")).notes
@@ -109,19 +113,19 @@ def test_doubts_about_a_headline_are_notes_of_each_slice_after_the_alarms(
     start = "from 1970-01-01T00:00:00Z"
     notes = read(store, parse_query("all", "variant", metric="policy")).notes
     assert notes == tuple(
-        f"policy, variant b{at}: {doubt.format(0.5)}" for at in ("", f", {start}")
+        f"policy, variant b{suffix}: {doubt.format(0.5)}" for suffix in ("", f", {start}")
     )
     monkeypatch.setattr("streammetrics_consumers.query.results.MAX_ALARMS", 1)
-    both = read(store, parse_query("total")).notes
-    assert both == (f"policy: {doubt.format(0.75)}", "2 more reasons to doubt metrics")
+    total_notes = read(store, parse_query("total")).notes
+    assert total_notes == (f"policy: {doubt.format(0.75)}", "2 more reasons to doubt metrics")
 
 
 def test_windows_below_the_retention_floor_are_not_shown_and_totals_are(tmp_path: Path) -> None:
     events = [event(0, "a", 1, 0.5), event(60, "a", 1, 0.5), event(600, "a", 0, 0.5)]
     store = make_store(tmp_path, events, windows="retention_s = 7200")
-    found = read(store, Query("all", frozenset(), (), "ctr")).rows
-    assert {row.window.start_ms for row in found} == {None, 10 * HOUR}
-    assert {row.counts["rows"] for row in found if row.window.start_ms is None} == {3}
+    rows = read(store, Query("all", frozenset(), (), "ctr")).rows
+    assert {row.window.start_ms for row in rows} == {None, 10 * HOUR}
+    assert {row.counts["rows"] for row in rows if row.window.start_ms is None} == {3}
     with pytest.raises(QueryError, match="a START of 1970-01-01T08:00:00Z or later"):
         read(store, Query(Span(0, HOUR)))
 
@@ -129,16 +133,16 @@ def test_windows_below_the_retention_floor_are_not_shown_and_totals_are(tmp_path
 def test_only_the_panes_of_the_answer_are_read(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Collection[Pane]] = []
+    reads: list[Collection[Pane]] = []
     real = StoreView.delta_metadata
 
     def noted(now: StoreView, panes: Collection[Pane]) -> list[DeltaMetadata]:
-        asked.append(panes)
+        reads.append(panes)
         return real(now, panes)
 
     monkeypatch.setattr(StoreView, "delta_metadata", noted)
     read(store, parse_query("latest", "variant", metric="ctr"))
-    assert asked == [[("ctr", 1, HOUR, 2 * HOUR)]]
+    assert reads == [[("ctr", 1, HOUR, 2 * HOUR)]]
 
 
 MANY = [
@@ -182,23 +186,27 @@ def grown(folder: Path, max_keys: int) -> Path:
 def test_ranges_of_keys_give_the_bytes_of_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_keys: int
 ) -> None:
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     opened = Ledger.open(str(grown(tmp_path, max_keys)))
     with closing(opened) as ledger, views_computed_once():
         for query in QUERIES:
-            found = []
-            for size, held in ((reader.RANGE_BYTES, 0), (2000, 0), (2000, reader.HELD_BYTES)):
+            texts = []
+            for size, limit in ((reader.RANGE_BYTES, 0), (2000, 0), (2000, reader.HELD_BYTES)):
                 with monkeypatch.context() as patch:
                     patch.setattr(reader, "RANGE_BYTES", size)
-                    patch.setattr(reader, "HELD_BYTES", held)
-                    told.clear()
-                    found.append(
-                        to_json(read_results(ledger, query, lambda *one: told.append(one)))
+                    patch.setattr(reader, "HELD_BYTES", limit)
+                    reports.clear()
+                    texts.append(
+                        to_json(read_results(ledger, query, lambda *one: reports.append(one)))
                     )
-                done, totals = zip(*told, strict=True)
-                assert done[0] == 0 and list(done) == sorted(done) and done[-1] < totals[-1]
+                progress, totals = zip(*reports, strict=True)
+                assert (
+                    progress[0] == 0
+                    and list(progress) == sorted(progress)
+                    and progress[-1] < totals[-1]
+                )
                 assert len(set(totals)) == 1
-            assert found[1:] == found[:1] * 2
+            assert texts[1:] == texts[:1] * 2
     monkeypatch.setattr(reader, "RANGE_BYTES", 10)
     monkeypatch.setattr(reader, "MAX_RANGE_BYTES", 10)
     with pytest.raises(QueryError, match="ask for fewer windows with --window"):

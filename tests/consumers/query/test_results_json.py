@@ -35,25 +35,25 @@ def simply(results: ResultsAnswer) -> bytes:
 
 
 def test_every_answer_has_the_bytes_of_the_object_of_all_of_it() -> None:
-    for found in corpus().values():
-        assert to_json(found) == simply(found)
-        with_texts = results_with_texts(found)
+    for answer in corpus().values():
+        assert to_json(answer) == simply(answer)
+        with_texts = results_with_texts(answer)
         assert to_json(with_texts) == simply(with_texts)
-    assert to_json(replace(found, rows=())) == simply(replace(found, rows=()))
+    assert to_json(replace(answer, rows=())) == simply(replace(answer, rows=()))
 
 
 def test_rows_that_are_kept_are_written_as_they_are_now() -> None:
-    kept = KeptRows(20)
-    for found in [*corpus().values()] * 2:
-        with_texts = results_with_texts(found)  # of the same values and slices
-        assert to_json(found, kept) == simply(found)
-        assert to_json(with_texts, kept) == simply(with_texts)
+    cache = KeptRows(20)
+    for answer in [*corpus().values()] * 2:
+        with_texts = results_with_texts(answer)  # of the same values and slices
+        assert to_json(answer, cache) == simply(answer)
+        assert to_json(with_texts, cache) == simply(with_texts)
         last = with_texts.rows[-10:]
-        assert all(map(operator.is_, kept.each(last), [*kept.each(last)]))
+        assert all(map(operator.is_, cache.each(last), [*cache.each(last)]))
 
 
 def test_hostile_names_and_odd_numbers_are_written_as_in_the_object() -> None:
-    row = next(row for found in corpus().values() for row in found.rows if row.interval)
+    row = next(row for example in corpus().values() for row in example.rows if row.interval)
     assert row.interval is not None
     numbers = (0, 1, -0.0, 5e-324, 1e16, math.nan, math.inf, -math.inf, np.float64(0.1), True)
     names = (HOSTILE, "\ud800", '"\\\n', "", "é甲", "\u2028")
@@ -73,8 +73,8 @@ def test_hostile_names_and_odd_numbers_are_written_as_in_the_object() -> None:
         for name in names
         for number in numbers
     ]
-    found = replace(corpus()["kept"], rows=tuple(hostile), notes=('"results": []',))
-    assert to_json(found) == simply(found)
+    answer = replace(corpus()["kept"], rows=tuple(hostile), notes=('"results": []',))
+    assert to_json(answer) == simply(answer)
 
 
 EVENTS = [

@@ -48,13 +48,15 @@ def test_a_text_of_few_tables_is_that_of_all_rows(
         for query in QUERIES:
             few = text_query(query)
             assert few.blocks == most
-            some, whole = (read_results(ledger, one) for one in (few, replace(few, blocks=None)))
-            assert len(some.rows) <= len(whole.rows)
-            assert some.tables.left_out == 0 or len(some.rows) < len(whole.rows)
-            found, expected = (
-                results_text(results, few, Style(), store="clicks") for results in (some, whole)
+            part, whole = (
+                read_results(ledger, request) for request in (few, replace(few, blocks=None))
             )
-            assert found == expected
+            assert len(part.rows) <= len(whole.rows)
+            assert part.tables.left_out == 0 or len(part.rows) < len(whole.rows)
+            text, expected = (
+                results_text(results, few, Style(), store="clicks") for results in (part, whole)
+            )
+            assert text == expected
 
 
 def test_results_are_computed_for_the_slices_that_a_text_shows(
@@ -64,11 +66,11 @@ def test_results_are_computed_for_the_slices_that_a_text_shows(
     monkeypatch.setattr(module, "MAX_BLOCKS", 2)
     query = text_query(parse_query("total", "variant,phase", metric="ctr"))
     with closing(Ledger.open(str(store))) as ledger:
-        found = read_results(ledger, query)
-    phases = {row.slice.get("phase", "(other)") for row in found.rows}
-    assert len(phases) == 2 and found.tables.left_out > 0
-    text = results_text(found, query, Style(), store="clicks")
-    assert f"{found.tables.left_out} more tables: narrow with --where" in text
+        answer = read_results(ledger, query)
+    phases = {row.slice.get("phase", "(other)") for row in answer.rows}
+    assert len(phases) == 2 and answer.tables.left_out > 0
+    text = results_text(answer, query, Style(), store="clicks")
+    assert f"{answer.tables.left_out} more tables: narrow with --where" in text
     assert text.count("since the start") == 2
 
 

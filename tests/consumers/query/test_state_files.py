@@ -51,8 +51,8 @@ def test_what_a_slice_is_cut_out_of_may_be_larger_than_memory_may_hold(
 
 def test_a_file_says_which_offsets_it_counted_for_which_piece(store: Path, tmp_path: Path) -> None:
     path = export(store, tmp_path / "s", "--metric", "ctr", "--where", "variant=b")
-    (found,) = load(path).provenance
-    source, shard, start, end = found
+    (entry,) = load(path).provenance
+    source, shard, start, end = entry
     assert source.startswith("file/") and source.endswith("/clicks.jsonl/0")
     assert (shard, start, end) == ('total/{"variant": "b"}/ctr', 0, 10)
 
@@ -69,28 +69,28 @@ def test_windows_add_up_to_the_total_and_slices_to_all_rows(
         assert main(["merge", *map(str, files), "-o", str(merged)]) == 0
         assert load(merged) == total
     span = load(export(store, tmp_path / "span", "--window", f"{FIRST}/{THIRD}"))
-    both = load(parts[0]) + load(parts[1])
-    assert both == span
-    assert both.provenance == span.provenance
+    sum_state = load(parts[0]) + load(parts[1])
+    assert sum_state == span
+    assert sum_state.provenance == span.provenance
 
 
 def test_a_file_that_is_wholly_counted_may_be_skipped_and_no_other(
     store: Path, tmp_path: Path, capsys: Capture
 ) -> None:
-    first, both = (
+    first, pair = (
         export(store, tmp_path / name, "--window", f"{FIRST}/{end}")
         for name, end in (("one", SECOND), ("both", THIRD))
     )
     target = tmp_path / "sum"
-    assert main(["merge", str(first), str(both), "-o", str(target)]) == 1
+    assert main(["merge", str(first), str(pair), "-o", str(target)]) == 1
     err = capsys.readouterr().err
     assert "expected rows that were not counted before, got [0, 10) twice" in err
     assert not target.exists()
     words = ["-o", str(target), "--replay", "skip"]
-    assert main(["merge", str(both), str(first), str(both), *words]) == 0
+    assert main(["merge", str(pair), str(first), str(pair), *words]) == 0
     assert "one is skipped: all its rows are counted already" in capsys.readouterr().err
-    assert target.read_bytes() == both.read_bytes()
-    assert main(["merge", str(first), str(both), *words]) == 1  # some of its rows are
+    assert target.read_bytes() == pair.read_bytes()
+    assert main(["merge", str(first), str(pair), *words]) == 1  # some of its rows are
     assert "got [0, 10) twice" in capsys.readouterr().err
 
 
@@ -104,9 +104,9 @@ def test_a_file_without_provenance_or_of_other_settings_is_never_skipped(
     words = ["-o", str(target), "--replay", "skip"]
     assert main(["merge", str(tmp_path / "bare"), str(tmp_path / "bare"), *words]) == 0
     assert load(target).compute().rows == 4  # type: ignore[attr-defined]
-    for name, other in (("a", HistogramAUC(resolution=8)), ("b", HistogramAUC(resolution=6))):
-        other.provenance.add("clicks/0", 0, 5)
-        other.save(tmp_path / name)
+    for name, metric in (("a", HistogramAUC(resolution=8)), ("b", HistogramAUC(resolution=6))):
+        metric.provenance.add("clicks/0", 0, 5)
+        metric.save(tmp_path / name)
     assert main(["merge", str(tmp_path / "a"), str(tmp_path / "b"), *words]) == 3
     assert "expected resolution=8" in capsys.readouterr().err
 
@@ -126,8 +126,8 @@ def test_a_state_with_events_of_a_retry_is_not_taken_for_one_without(tmp_path: P
 
 
 def test_stores_of_other_logs_add_up(store: Path, tmp_path: Path) -> None:
-    other = make_store(tmp_path, EVENTS[5:9])
-    files = [export(store, tmp_path / "x"), export(other, tmp_path / "y")]
+    second_store = make_store(tmp_path, EVENTS[5:9])
+    files = [export(store, tmp_path / "x"), export(second_store, tmp_path / "y")]
     assert main(["merge", *map(str, files), "-o", str(tmp_path / "z")]) == 0
     assert load(tmp_path / "z").state("ctr").compute().rows == 12  # type: ignore[attr-defined]
 
@@ -135,7 +135,7 @@ def test_stores_of_other_logs_add_up(store: Path, tmp_path: Path) -> None:
 def test_what_is_not_one_state_is_not_exported(
     store: Path, tmp_path: Path, capsys: Capture
 ) -> None:
-    for words, said in (
+    for words, message in (
         (["--window", "all"], "--window: expected one window, got 'all'"),
         (["--where", "variant=z"], "--where: expected a variant of this store (a, b), got 'z'"),
         (["--where", "variant=a", "--where", "phase=z"], "--where: expected a slice with rows"),
@@ -145,7 +145,7 @@ def test_what_is_not_one_state_is_not_exported(
         ),
     ):
         assert main(["export", str(store), "-o", str(tmp_path / "x"), *words]) == 2
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err
         assert not (tmp_path / "x").exists()
 
 
@@ -158,9 +158,9 @@ def test_a_store_without_all_rows_in_one_state_asks_for_a_slice(
     assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
     words = ["export", str(tmp_path / "store.db"), "-o", str(tmp_path / "x")]
     assert main(words) == 2
-    said = capsys.readouterr().err
-    assert "expected a --where NAME=VALUE for each name of a grouping" in said
-    assert "got none; give all names of one grouping: this store does not have all rows" in said
+    stderr = capsys.readouterr().err
+    assert "expected a --where NAME=VALUE for each name of a grouping" in stderr
+    assert "got none; give all names of one grouping: this store does not have all rows" in stderr
     assert main([*words, "--where", "variant=a"]) == 0
 
 
@@ -185,7 +185,7 @@ def test_a_file_that_cannot_be_read_is_refused_with_what_to_do(
     good, bad = export(store, tmp_path / "good", "--metric", "ctr"), tmp_path / "bad"
     data = good.read_bytes()
 
-    def said(content: bytes, code: int, *words: str) -> str:
+    def refusal(content: bytes, code: int, *words: str) -> str:
         bad.write_bytes(content)
         assert main([*(words or ("show",)), str(bad)]) == code
         err = capsys.readouterr().err
@@ -194,12 +194,12 @@ def test_a_file_that_cannot_be_read_is_refused_with_what_to_do(
         return err
 
     for damaged in damages(data).values():
-        assert "; " in said(damaged, 1)
-    said(b"", 1, "merge", "-o", str(tmp_path / "sum"), str(good))
+        assert "; " in refusal(damaged, 1)
+    refusal(b"", 1, "merge", "-o", str(tmp_path / "sum"), str(good))
     # Of another version: exit 3, and not called damaged.
     assert b'"ratio/2"' in data
-    later = said(data[:4] + bytes([data[4] + 1]) + data[5:], 3)
-    unknown = said(resealed(data.replace(b'"ratio/2"', b'"ratio/9"')), 3)
+    later = refusal(data[:4] + bytes([data[4] + 1]) + data[5:], 3)
+    unknown = refusal(resealed(data.replace(b'"ratio/2"', b'"ratio/9"')), 3)
     assert "expected format version 1" in later and "expected a known schema" in unknown
     assert "damaged" not in later + unknown
 
@@ -231,7 +231,7 @@ def test_show_walks_through_windows_and_keys(tmp_path: Path, capsys: Capture) ->
     state.update([0, 0, 60_000], keys=["a", ("b", None), "a"], numerators=[1, 0, 1])
     state.save(tmp_path / "w")
     assert main(["show", str(tmp_path / "w"), "--json"]) == 0
-    paths = [one["path"] for one in json.loads(capsys.readouterr().out)["results"]]
+    paths = [result["path"] for result in json.loads(capsys.readouterr().out)["results"]]
     assert ["1970-01-01T00:01:00Z/1970-01-01T00:02:00Z", '"a"'] in paths
     assert any(path[-1] == "(other)" for path in paths)
     assert any(path[0] == "total" for path in paths)

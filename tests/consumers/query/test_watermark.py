@@ -44,7 +44,7 @@ def counted(folder: Path, idle_timeout_s: int, *, quiet: int = 1) -> Run:
 
 
 def test_a_partition_without_events_holds_windows_open_until_it_is_idle(tmp_path: Path) -> None:
-    found = []
+    answers = []
     for seconds, expected in (
         (20 * 3600, ["closing"] + ["open"] * 6),
         (3600, ["closed"] * 6 + ["open"]),
@@ -60,29 +60,29 @@ def test_a_partition_without_events_holds_windows_open_until_it_is_idle(tmp_path
         rows = tuple(
             replace(row, window=structs.replace(row.window, state="total")) for row in results.rows
         )
-        found.append((to_json(structs.replace(results, rows=rows)), run.config.fingerprints()))
-    assert found[0] == found[1]
+        answers.append((to_json(structs.replace(results, rows=rows)), run.config.fingerprints()))
+    assert answers[0] == answers[1]
     with closing(Ledger.open(run.config.store.url)) as ledger:
         assert status_json(ledger).count(b'"idle": true') == 2
         assert status_text(ledger, Style(width=100), title="run.db").count("(idle)") == 1
 
 
 def test_an_idle_partition_is_so_only_beside_others(tmp_path: Path) -> None:
-    seen = counted(tmp_path, 3600).seen()
-    assert idle_heads(seen) == {2, 3}
-    assert watermark_ms(seen) == DAY_MS + 6 * HOUR_MS + HOUR_MS // 2
-    alone = replace(seen, heads=seen.heads[1:])
-    assert idle_heads(alone) == {3}
-    assert watermark_ms(alone) == DAY_MS + HOUR_MS
-    assert watermark_ms(replace(seen, heads=seen.heads[2:])) is None
+    snapshot = counted(tmp_path, 3600).seen()
+    assert idle_heads(snapshot) == {2, 3}
+    assert watermark_ms(snapshot) == DAY_MS + 6 * HOUR_MS + HOUR_MS // 2
+    subset = replace(snapshot, heads=snapshot.heads[1:])
+    assert idle_heads(subset) == {3}
+    assert watermark_ms(subset) == DAY_MS + HOUR_MS
+    assert watermark_ms(replace(snapshot, heads=snapshot.heads[2:])) is None
 
 
 def test_exactly_the_timeout_behind_is_not_idle(tmp_path: Path) -> None:
-    seen = counted(tmp_path, 5400, quiet=5).seen()
-    assert idle_heads(seen) == {3}
+    snapshot = counted(tmp_path, 5400, quiet=5).seen()
+    assert idle_heads(snapshot) == {3}
     metrics = tuple(
-        replace(one, description={**one.description, SHOWN: {"idle_timeout_s": 5399}})
-        for one in seen.generation.metrics
+        replace(metric, description={**metric.description, SHOWN: {"idle_timeout_s": 5399}})
+        for metric in snapshot.generation.metrics
     )
-    less = replace(seen, generation=replace(seen.generation, metrics=metrics))
+    less = replace(snapshot, generation=replace(snapshot.generation, metrics=metrics))
     assert idle_heads(less) == {2, 3}

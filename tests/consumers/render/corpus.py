@@ -41,9 +41,9 @@ def rows(slice_: Slice, n: int, window: Window = SINCE_THE_START) -> Iterator[Sl
             interval,
         )  # fmt: skip
 
-    known = Interval(value, value - 0.0213, value + 0.0198, method="jackknife", n=312)
+    jackknife = Interval(value, value - 0.0213, value + 0.0198, method="jackknife", n=312)
     none = Interval(math.nan, math.nan, math.nan, method="jackknife", reason="one class alone")
-    yield row("auc", "auc", value, clicks, width=0.00041, interval=known)
+    yield row("auc", "auc", value, clicks, width=0.00041, interval=jackknife)
     yield row("auc", "gini", 2 * value - 1, clicks, width=0.00079)
     yield row("ctr", "ratio", 0.00575, {"rows": 10_000 + n})
     yield row("gauc", "gauc", math.nan if n else 0.61, groups, interval=none)
@@ -55,19 +55,19 @@ def quantiles(slice_: Slice, n: int) -> Iterator[SliceRow]:
     """Rows of two quantiles with a band, which a high one may lack on one side, and of a rate."""
     counts = {"rows": 10_000 + n}
     for view, value, above in (("median", 119.5, 124.5), ("p99", 619.0 + n, math.inf)):
-        known = Interval(value, value - 2.25, value + 2.5, method="ranks", n=10_000)
+        interval = Interval(value, value - 2.25, value + 2.5, method="ranks", n=10_000)
         band = Interval(value, value - 5, above, method="band", n=10_000)
         ends = SINCE_THE_START, slice_, "wait", "Quantiles", view, value, value - 0.5, value + 0.5
-        yield slice_row(*ends, counts, "", known, band)
+        yield slice_row(*ends, counts, "", interval, band)
     yield slice_row(SINCE_THE_START, slice_, "ctr", "Ratio", "ratio", 0.005, 0.005, 0.005, counts)
 
 
 def results(
-    *found: Iterator[SliceRow], late: int = 0, variants: tuple[str, ...] = ()
+    *parts: Iterator[SliceRow], late: int = 0, variants: tuple[str, ...] = ()
 ) -> ResultsAnswer:
     """Results with these rows; the view `gini` is not shown unasked."""
-    made = ordered_rows(row for some in found for row in some)
-    known = tuple(dict.fromkeys((r.metric, r.view) for r in made if r.view != "gini"))
+    answer_rows = ordered_rows(row for part in parts for row in part)
+    headlines = tuple(dict.fromkeys((r.metric, r.view) for r in answer_rows if r.view != "gini"))
     return ResultsAnswer(
         generation=1,
         offsets={"clicks/0": 20_000},
@@ -80,14 +80,14 @@ def results(
         repeated=0,
         skipped=0,
         watermark_ms=1_575_158_000_000,
-        rows=made,
+        rows=answer_rows,
         comparisons=(),
         recommendation=None,
         contamination=None,
         srm=None,
         notes=(),
         join=None,
-        tables=TableLayout(variants, headlines=known),
+        tables=TableLayout(variants, headlines=headlines),
     )
 
 
@@ -134,9 +134,9 @@ PLAN: Final = Plan(
 
 def ratio(ones: int, of: int) -> Ratio:
     """A rate."""
-    made = Ratio()
-    made.update([1] * ones + [0] * (of - ones))
-    return made
+    rate = Ratio()
+    rate.update([1] * ones + [0] * (of - ones))
+    return rate
 
 
 def tested(
@@ -165,11 +165,11 @@ def tested(
 
 def concluded(report: Report, *, window: Window = SINCE_THE_START, looks: int = 3) -> ResultsAnswer:
     """Results with what a report says."""
-    found = [altered(row, slice={"variant": arm})
+    ctr_rows = [altered(row, slice={"variant": arm})
              for arm in ("old", "new") for row in rows({}, 0) if row.metric == "ctr"]  # fmt: skip
     shown = replace(
-        results(iter(found), variants=("old", "new")),
-        comparisons=tuple(WindowFinding(window, one, looks) for one in report.findings),
+        results(iter(ctr_rows), variants=("old", "new")),
+        comparisons=tuple(WindowFinding(window, finding, looks) for finding in report.findings),
         notes=report.notes,
     )
     return with_report(shown, report)
@@ -185,10 +185,10 @@ def corpus() -> Mapping[str, ResultsAnswer]:
         rows({"variant": "a"}, 1, Window(HOUR, 2 * HOUR, "closing")),
         rows({"variant": "a"}, 2, Window(2 * HOUR, 3 * HOUR, "open")),
     ]
-    others = rows({"user": "u"}, 0), rows({"(other)": ("user",)}, 1)
+    overflow = rows({"user": "u"}, 0), rows({"(other)": ("user",)}, 1)
     seven = [rows({"variant": f"variant {n}"}, n) for n in range(7)]
     names = (HOSTILE, "a\nrows 99", "\u202eevil", "x" * 200, "", "\ud800")
-    hostile = [rows({"variant": one, "phase": one}, 0) for one in names]
+    hostile = [rows({"variant": name, "phase": name}, 0) for name in names]
     small = [altered(row, value=1e-7, low=1.1e-8, high=2e-7, interval=None)
              for row in rows({"variant": "a"}, 0)]  # fmt: skip
     huge = [altered(row, value=1.5e200, low=-math.inf, high=math.inf)
@@ -197,7 +197,7 @@ def corpus() -> Mapping[str, ResultsAnswer]:
     warned = replace(warned, warnings=tuple(join_warnings(warned, 0.01)))
     slow = OutcomeDelays(2, 0, 0, 0, {(1 << 20, 1 << 21): 2}, {})
     weeks = replace(JOINED, label_window_s=1_814_400.5, outcomes={"buy": outcome_answer(1, slow)})
-    kept = tested((500, 1000), (1800, 1780))
+    guardrail_report = tested((500, 1000), (1800, 1780))
     so_far, so_far_beside = answers()
     closed, closed_beside = answers(units="closed")
     endless, endless_beside = answers(None, DAY_MS, 200)
@@ -205,7 +205,7 @@ def corpus() -> Mapping[str, ResultsAnswer]:
         "variants beside all rows": results(*by_variant),
         "other names are fixed in the heading": results(*phases),
         "windows": results(*windows),
-        "the sum of the other keys": results(*others),
+        "the sum of the other keys": results(*overflow),
         "declared variants come first": results(
             *(rows({"variant": v}, n) for n, v in enumerate((None, "None", "old"))),
             variants=("old", "None"),
@@ -233,8 +233,10 @@ def corpus() -> Mapping[str, ResultsAnswer]:
         "joined over weeks": replace(results(), join=weeks),
         "joined, and no label window closed": replace(results(), join=NOTHING_JOINED),
         "win": concluded(tested((500, 1000))),
-        "kept": concluded(kept),
-        "kept, in one window": concluded(kept, window=Window(0, HOUR, "closed"), looks=0),
+        "kept": concluded(guardrail_report),
+        "kept, in one window": concluded(
+            guardrail_report, window=Window(0, HOUR, "closed"), looks=0
+        ),
         "broken": concluded(tested((500, 1000), (1800, 1000))),
         "lost": concluded(tested((1000, 400))),
         "no direction": concluded(tested((500, 1000), better="none")),

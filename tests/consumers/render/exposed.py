@@ -48,8 +48,8 @@ def answers(
 ) -> tuple[Report, ExposedAnswer]:
     """The report on an experiment of eleven days of exposures, and what is shown beside it."""
     window_s = None if window_days is None else window_days * 86_400
-    found = metrics(window_s, **plan)
-    design = declared(Generation(1, 1, True, None, tuple(found)), "checkout")
+    metric_list = metrics(window_s, **plan)
+    design = declared(Generation(1, 1, True, None, tuple(metric_list)), "checkout")
     assert design is not None
     window_ms = None if window_s is None else 1000 * window_s
     sums = states(units(1, n, 11, window_ms), closed_ms)

@@ -66,7 +66,7 @@ def entry(
 def index(win: Report, broken: Report, odd: Report) -> ExperimentsAnswer:
     """The index. win: a report on a better arm; broken: on a broken guardrail; odd: on units that
     are not split as planned."""
-    one, many = (EntryGuardrails(names, 1, 0) for names in (("stay",), ("stay", "errors")))
+    single, many = (EntryGuardrails(names, 1, 0) for names in (("stay",), ("stay", "errors")))
     unknown = EntryEffect(
         "ctr", "ratio", "new", math.nan, math.nan, math.nan, math.nan, "why", "not_started", ()
     )
@@ -82,7 +82,7 @@ def index(win: Report, broken: Report, odd: Report) -> ExperimentsAnswer:
             entry("pricing", broken, rails=many, progress=ProgressAnswer(0.01, None, None, 500.0)),
             entry("x" * 64, odd, rails=EntryGuardrails((), 0, 0), effect=unbounded),
             entry("unknown", win, effect=unknown, progress=ProgressAnswer(None, 14, 3, None)),
-            entry("broken", broken, rails=one),
+            entry("broken", broken, rails=single),
             entry("hidden", win, archived=True),
             entry(HOSTILE, None, rails=EntryGuardrails((), 0, 0), effect=None, progress=None),
         ),

@@ -76,16 +76,18 @@ def prometheus(results: ResultsAnswer) -> str:
 
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Found())  # type: ignore[arg-type]
-    made: bytes = generate_latest(registry)
+    exposition: bytes = generate_latest(registry)
     # Tails of distributions depend on the processor in their last bits.
     return re.sub(
-        r"(?m)^([^#].*) (\S+)$", lambda one: f"{one[1]} {float(one[2]):.9g}", made.decode()
+        r"(?m)^([^#].*) (\S+)$",
+        lambda match: f"{match[1]} {float(match[2]):.9g}",
+        exposition.decode(),
     )
 
 
 RENDERERS: Final = {
-    "text.txt": lambda one: text(one, COLOURED),
-    "terminal.txt": lambda one: terminal(one, COLOURED),
+    "text.txt": lambda results: text(results, COLOURED),
+    "terminal.txt": lambda results: terminal(results, COLOURED),
     "report.html": report,
     "prometheus.txt": prometheus,
 }
@@ -93,12 +95,14 @@ RENDERERS: Final = {
 
 def rendered(name: str) -> Mapping[str, str]:
     """The answers of the corpus as one renderer has them."""
-    found = {of: _readable(RENDERERS[name](results)) for of, results in corpus().items()}
+    texts = {case: _readable(RENDERERS[name](results)) for case, results in corpus().items()}
     if name == "text.txt":
         results = corpus()["windows"]
-        one = replace(results, rows=tuple(row for row in results.rows if row.metric == "auc"))
-        found["one metric, with all of its views"] = text(one, metric="auc")
-    return found
+        auc_results = replace(
+            results, rows=tuple(row for row in results.rows if row.metric == "auc")
+        )
+        texts["one metric, with all of its views"] = text(auc_results, metric="auc")
+    return texts
 
 
 def _readable(text: str) -> str:
@@ -108,12 +112,12 @@ def _readable(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
-def joined(found: Mapping[str, str]) -> str:
+def joined(texts: Mapping[str, str]) -> str:
     """One file of them, in which a comment of Prometheus stands once."""
     lines: dict[object, str] = {}
-    for of, made in found.items():
-        for i, line in enumerate([f"======== {of}", *made.splitlines()]):
-            lines.setdefault(line if line.startswith("# ") else (of, i), line)
+    for case, content in texts.items():
+        for i, line in enumerate([f"======== {case}", *content.splitlines()]):
+            lines.setdefault(line if line.startswith("# ") else (case, i), line)
     return "\n".join(lines.values()) + "\n"
 
 

@@ -40,10 +40,10 @@ def test_every_verdict_and_action_has_a_tone_and_only_what_is_good_has_a_tick() 
     assert set(TONES) == set(SYMBOLS) == set(VERDICTS)
     assert set(ACTION_TONES) == set(ACTION_SYMBOLS) == set(ACTIONS)
     for tones, symbols in ((TONES, SYMBOLS), (ACTION_TONES, ACTION_SYMBOLS)):
-        for one, tone in tones.items():
-            assert (symbols[one] == "✓") is (tone == "good")  # type: ignore[index]
-            assert (symbols[one] == "✕") is (tone == "bad")  # type: ignore[index]
-            assert (symbols[one] == "!") is (tone == "warn")  # type: ignore[index]
+        for word, tone in tones.items():
+            assert (symbols[word] == "✓") is (tone == "good")  # type: ignore[index]
+            assert (symbols[word] == "✕") is (tone == "bad")  # type: ignore[index]
+            assert (symbols[word] == "!") is (tone == "warn")  # type: ignore[index]
 
 
 def test_a_column_of_p_values_says_which_they_are() -> None:
@@ -51,7 +51,7 @@ def test_a_column_of_p_values_says_which_they_are() -> None:
     title, values = p_column(rows)
     assert title == "p (Holm)"
     assert values[0] == rows[0].holm_pvalue and math.isnan(values[1])  # a guardrail has none
-    title, values = p_column([altered(one, holm_pvalue=None) for one in rows])
+    title, values = p_column([altered(row, holm_pvalue=None) for row in rows])
     assert (title, values[0]) == ("p (not adjusted)", rows[0].finding.anytime_pvalue)
     assert math.isnan(values[1])
 
@@ -61,10 +61,10 @@ def test_what_is_undefined_has_no_text_on_the_page() -> None:
     row = altered(
         shown.comparisons[0], pvalue=nan, effect_size_ci_lower=nan, effect_size_ci_upper=nan
     )
-    for one, texts in ((row, ("—", "—")), (altered(row, pvalue=0.5), ("—", "0.500"))):
-        [found] = results_with_texts(replace(shown, comparisons=(one,))).comparisons
-        assert isinstance(found.text, ComparisonText)
-        assert (found.text.once, found.text.p_once) == texts
+    for comparison, texts in ((row, ("—", "—")), (altered(row, pvalue=0.5), ("—", "0.500"))):
+        [result] = results_with_texts(replace(shown, comparisons=(comparison,))).comparisons
+        assert isinstance(result.text, ComparisonText)
+        assert (result.text.once, result.text.p_once) == texts
 
 
 def test_half_of_the_outcomes_are_in_by_the_end_of_the_bin_that_completes_it() -> None:
@@ -75,9 +75,9 @@ def test_half_of_the_outcomes_are_in_by_the_end_of_the_bin_that_completes_it() -
 
 def test_advice_is_of_all_metrics_and_said_once(case_store: Callable[[str], Path]) -> None:
     with closing(Ledger.open(str(case_store("broken")))) as ledger:
-        found = QueryCache(ledger).results(Query(metric="ctr"))
-    assert found.recommendation is not None
-    assert found.recommendation.action == "do_not_ship"
+        answer = QueryCache(ledger).results(Query(metric="ctr"))
+    assert answer.recommendation is not None
+    assert answer.recommendation.action == "do_not_ship"
     with closing(Ledger.open(str(case_store("none")))) as ledger:
         shown = screen(Watcher(ledger, Query(), lambda: 0.0).look(), Style(1000))
     assert "We cannot tell yet: the always-valid interval" in shown
@@ -91,5 +91,7 @@ def test_an_interval_at_one_look_without_an_end_is_none() -> None:
         (math.nan, math.nan, "none"),
         (-1.0, math.inf, "-1.000 to inf"),
     ):
-        [found] = effects_of([altered(row, effect_size_ci_lower=lower, effect_size_ci_upper=upper)])
-        assert found.once == text
+        [effect] = effects_of(
+            [altered(row, effect_size_ci_lower=lower, effect_size_ci_upper=upper)]
+        )
+        assert effect.once == text

@@ -37,7 +37,7 @@ def clicks(of: int) -> Ratio:
 
 def of(series: int, effects: tuple[HistoryEffect, ...] = ()) -> History:
     nan = math.nan
-    found = [
+    curves = [
         HistorySeries(
             {"variant": f"v{i}"},
             *[(0.5, nan, float(i))] * 3,
@@ -46,12 +46,12 @@ def of(series: int, effects: tuple[HistoryEffect, ...] = ()) -> History:
         )
         for i in range(series)
     ]
-    return History(1, {}, "ctr", "ratio", HOURS, 0, tuple(found), 0, effects)
+    return History(1, {}, "ctr", "ratio", HOURS, 0, tuple(curves), 0, effects)
 
 
 def rows(spec: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = spec["data"]["values"]
-    return found
+    values: list[dict[str, Any]] = spec["data"]["values"]
+    return values
 
 
 def test_a_slice_is_named_by_its_values_the_variant_first() -> None:
@@ -70,10 +70,10 @@ def test_a_window_without_rows_is_a_gap_and_an_undefined_value_has_its_window() 
     undefined = replace(of(1), series=(replace(of(1).series[0], rows=(1, 0, 1)),))
     shown = rows(figure_of_history(undefined, TableLayout(), "ctr", "dark"))
     assert [row["value"] for row in shown] == [0.5, None, 0]
-    found = rows(figure_of_history(of(1), TableLayout(), "ctr", "dark"))
-    assert [row["value"] for row in found] == [0.5, 0]
-    assert len({row["at"] for row in found}) == 2
-    assert not {"low", "lower"} & found[0].keys() or found[0]["low"] == found[0]["high"]
+    points = rows(figure_of_history(of(1), TableLayout(), "ctr", "dark"))
+    assert [row["value"] for row in points] == [0.5, 0]
+    assert len({row["at"] for row in points}) == 2
+    assert not {"low", "lower"} & points[0].keys() or points[0]["low"] == points[0]["high"]
 
 
 def test_more_series_than_anybody_tells_apart_are_counted_in_the_subtitle() -> None:

@@ -45,8 +45,8 @@ def test_each_treatment_is_one_line_that_names_unresolved_guardrails() -> None:
         "1 guardrail kept"
     )
     assert (b.variant, b.tone, b.symbol, b.line) == ("b", "bad", "✕", "ctr worse (-1.25\u00a0%)")
-    [one] = arms_of([row("ctr", "disbelieved"), row("r", "broken")])
-    assert (one.tone, one.line) == ("bad", "ctr disbelieved; guardrail broken: r")
+    [summary] = arms_of([row("ctr", "disbelieved"), row("r", "broken")])
+    assert (summary.tone, summary.line) == ("bad", "ctr disbelieved; guardrail broken: r")
     assert [arm.tone for arm in arms_of([row("ctr", "better"), row("r", "kept")])] == ["good"]
 
 
@@ -63,13 +63,13 @@ def test_a_metric_with_several_views_has_them_in_its_label() -> None:
 
 
 def test_progress_leaves_out_what_is_not_known() -> None:
-    for found, looks, text in (
+    for progress, looks, text in (
         (None, 3, ""),
         (ProgressAnswer(None, None, None, None), 0, "0 looks"),
         (ProgressAnswer(0.01, None, None, 100.0), 2,
          "Less than 0.1 days so far; planned 100 units; 2 looks"),
     ):  # fmt: skip
-        assert progress_text(found, looks) == text
+        assert progress_text(progress, looks) == text
 
 
 def test_metrics_share_an_axis_if_their_view_and_their_extents_are_alike() -> None:
@@ -77,9 +77,9 @@ def test_metrics_share_an_axis_if_their_view_and_their_extents_are_alike() -> No
         _axes([row("a", "better", view="ratio"), row("b", "better", view="ratio", size=0.2)])
     )
     assert alike == {"ratio": ((0.0, "0"), (0.2, "+0.2"))}
-    for others in (
+    for rows in (
         [row("b", "better", view="auc")],
         [row("b", "better", view="ratio", size=9.0)],
         [],
     ):
-        assert not dict(_axes([row("a", "better", view="ratio"), *others]))
+        assert not dict(_axes([row("a", "better", view="ratio"), *rows]))

@@ -20,13 +20,13 @@ from streammetrics_consumers.model import formatting
 def test_no_renderer_formats_a_number_by_itself() -> None:
     for path in Path(render.__file__).parent.glob("*.py"):
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        found = [one.lineno for one in nodes if isinstance(one, ast.FormattedValue)
-                 and one.format_spec is not None]  # fmt: skip
-        assert not found, (path.name, found)
+        violations = [node.lineno for node in nodes if isinstance(node, ast.FormattedValue)
+                 and node.format_spec is not None]  # fmt: skip
+        assert not violations, (path.name, violations)
     page = files("streammetrics_consumers.server") / "page"
     for file in page.iterdir():
-        found = re.findall(r"toFixed|toExponential|BigInt", file.read_text(encoding="utf-8"))
-        assert not found, (file.name, found)
+        violations = re.findall(r"toFixed|toExponential|BigInt", file.read_text(encoding="utf-8"))
+        assert not violations, (file.name, violations)
 
 
 def test_what_cannot_be_printed_is_shown_by_its_code() -> None:
@@ -86,9 +86,11 @@ def test_an_axis_has_two_or_three_marks_within_it_each_with_its_own_short_text(
 ) -> None:
     low, high = sorted(ends)
     marks = formatting.axis([*ends, math.nan])
-    assert all(low <= at <= high for at, _ in marks)
+    assert all(low <= position <= high for position, _ in marks)
     if low < high:
-        assert [float(text.replace(",", "")) for _, text in marks] == [at for at, _ in marks]
+        assert [float(text.replace(",", "")) for _, text in marks] == [
+            position for position, _ in marks
+        ]
         assert 2 <= len(marks) <= 3
         assert len({text for _, text in marks}) == len(marks)
     assert max(len(text) for _, text in marks) <= 24

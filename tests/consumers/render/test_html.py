@@ -101,22 +101,22 @@ def test_a_report_is_one_file_with_the_numbers_of_the_results_and_a_figure_each(
     store = experiment_run.run(experiment_run.write(tmp_path))
     path = tmp_path / "report.html"
     assert main(["report", str(store), "-o", str(path)]) == 0
-    made = path.read_bytes()
+    document = path.read_bytes()
     capfdbinary.readouterr()
     assert main(["report", str(store), "-o", "-"]) == 0
-    assert capfdbinary.readouterr().out == made  # the same store gives the same bytes
+    assert capfdbinary.readouterr().out == document  # the same store gives the same bytes
     assert main(["results", str(store), "--json", "--views", "all"]) == 0
     digest = hashlib.sha256(capfdbinary.readouterr().out).hexdigest()
-    read, drawn = Read(made), pictures(made)
+    read, drawn = Read(document), pictures(document)
     assert {"0.250", "0.500", "+0.250", "+0.182 to +0.318", "2,000"} <= set(read.cells)
     assert digest in read.text
-    assert len(drawn) >= 2 and all(one.startswith("<svg") for one in drawn)
+    assert len(drawn) >= 2 and all(picture.startswith("<svg") for picture in drawn)
     assert all(image["alt"] for image in read.of("img"))
     assert read.text.count("effect, look by look") == 1
-    for text in (made.decode(), *drawn):
+    for text in (document.decode(), *drawn):
         only_shows(text)
     [policy] = [meta["content"] for meta in read.of("meta") if "http-equiv" in meta]
-    style = re.search(r"<style>(.*?)</style>", made.decode(), re.DOTALL)
+    style = re.search(r"<style>(.*?)</style>", document.decode(), re.DOTALL)
     assert policy and style and "default-src 'none'" in policy
     assert base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode() in policy
     # A file that cannot be written leaves none.
@@ -136,14 +136,14 @@ def test_hostile_names_are_text_and_one_metric_and_slice_can_be_asked_for(tmp_pa
     assert b"<script" not in data and b"\x1b" not in data
     assert formatting.name(HOSTILE, 24) in read.cells and "auc" not in read.cells
     assert "1970-01-01T00:00:00Z to 1970-01-01T01:00:00Z" in read.text
-    assert not any("<script" in one for one in pictures(data))
+    assert not any("<script" in picture for picture in pictures(data))
 
 
 def test_what_it_cannot_do_is_said(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for words, said in (
+    for words, message in (
         ([], "report: expected -o FILE"),
         (["-o", "r.html", "--window", "all"], "--window: expected one window, got 'all'"),
         (["-o", "r.html", "--metric", "nope"], "--metric: expected a metric of this store"),
     ):
         assert main(["report", str(store), *words]) == 2
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err

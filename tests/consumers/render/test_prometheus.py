@@ -39,9 +39,9 @@ Key = tuple[str, frozenset[tuple[str, str]]]
 def parsed(text: str) -> Mapping[Key, float]:
     """Every sample, as Prometheus's own parser reads it; one that came twice is an error."""
     samples = [
-        ((one.name, frozenset((k, v) for k, v in one.labels.items() if v)), one.value)
+        ((sample.name, frozenset((k, v) for k, v in sample.labels.items() if v)), sample.value)
         for metric_set in text_string_to_metric_families(text)
-        for one in metric_set.samples
+        for sample in metric_set.samples
     ]
     assert len(dict(samples)) == len(samples)
     return dict(samples)
@@ -66,12 +66,12 @@ def test_the_number_of_rows_is_bounded_and_what_is_left_out_is_counted(
 ) -> None:
     results = corpus()["variants beside all rows"]
     monkeypatch.setattr(module, "ROWS", 4)
-    found = gauges({"total": results, "latest": results})
-    shown = [dict(labels) for name, labels in found if name == "streammetrics_result"]
+    samples = gauges({"total": results, "latest": results})
+    shown = [dict(labels) for name, labels in samples if name == "streammetrics_result"]
     assert len(shown) == 8
     assert not any("variant" in labels for labels in shown)  # groupings of few names go first
     headlines = len(headline_rows(results))
-    assert found[key("results_left_out")] == 2 * (headlines - 4)
+    assert samples[key("results_left_out")] == 2 * (headlines - 4)
 
 
 def test_rows_that_are_left_out_are_not_computed(
@@ -81,9 +81,9 @@ def test_rows_that_are_left_out_are_not_computed(
     path = make_store(tmp_path, events, slices="max_keys = 6")
     monkeypatch.setattr(module, "ROWS", 8)
     with closing(Ledger.open(str(path))) as ledger:
-        some, whole = (read_results(ledger, Query(headlines=True, rows=n)) for n in (8, None))
-    assert 8 <= len(some.rows) < len(whole.rows) - 8
-    assert gauges({"total": some}) == gauges({"total": whole})
+        part, whole = (read_results(ledger, Query(headlines=True, rows=n)) for n in (8, None))
+    assert 8 <= len(part.rows) < len(whole.rows) - 8
+    assert gauges({"total": part}) == gauges({"total": whole})
 
 
 def test_quantiles_have_their_band_beside_their_value(tmp_path: Path) -> None:
@@ -91,18 +91,20 @@ def test_quantiles_have_their_band_beside_their_value(tmp_path: Path) -> None:
     wait = '[metrics.wait]\ntype = "Quantiles"\ninputs = { values = "score" }\n'
     with closing(Ledger.open(str(make_store(tmp_path, events, more=wait)))) as ledger:
         results = read_results(ledger, Query())
-    found = gauges({"total": results})
+    samples = gauges({"total": results})
     labels = {"metric": "wait", "window": "total"}
     rows = {row.view: row for row in results.rows if row.metric == "wait" and not row.slice}
     for view in ("median", "p90", "p99"):
         row = rows[view]
         assert row.band is not UNSET and row.band.method == "band"
-        ends = [found[key(f"result_band_{end}", view=view, **labels)] for end in ("lower", "upper")]
+        ends = [
+            samples[key(f"result_band_{end}", view=view, **labels)] for end in ("lower", "upper")
+        ]
         assert ends == [row.band.lower, row.band.upper]
-    assert 0.2 < found[key("result_band_lower", view="median", **labels)] < 0.5
-    assert found[key("result_band_upper", view="p99", **labels)] == float("inf")
+    assert 0.2 < samples[key("result_band_lower", view="median", **labels)] < 0.5
+    assert samples[key("result_band_upper", view="p99", **labels)] == float("inf")
     # Every other row has none: neither in the gauges nor in the JSON, which is the whole answer's.
-    assert all(dict(labels)["metric"] == "wait" for name, labels in found if "band" in name)
+    assert all(dict(labels)["metric"] == "wait" for name, labels in samples if "band" in name)
     assert rows["mean"].band is UNSET and "iqr" in rows
     texts = results_with_texts(results)
     shown = {row.view: row.text for row in texts.rows if row.metric == "wait" and not row.slice}
@@ -119,10 +121,10 @@ def test_labels_say_what_a_slice_is_and_no_name_can_pretend_to_be_another() -> N
     assert slice_labels({"variant": "\ud800"}) == ("\\ud800", "")  # does not end the scrape
     win = corpus()["win"]
     for name in ('a"} 1\nevil 1', "back\\slash", "é" * 70):
-        one = altered(win.rows[0], slice={"variant": name})
-        found = gauges({"total": replace(win, rows=(one,))})
-        labels = [dict(labels) for name, labels in found if name == "streammetrics_result"]
-        assert [one["variant"] for one in labels] == [name]
+        row = altered(win.rows[0], slice={"variant": name})
+        samples = gauges({"total": replace(win, rows=(row,))})
+        labels = [dict(labels) for name, labels in samples if name == "streammetrics_result"]
+        assert [entry["variant"] for entry in labels] == [name]
 
 
 def test_results_that_cannot_be_read_cost_nothing_else(
@@ -133,9 +135,9 @@ def test_results_that_cannot_be_read_cost_nothing_else(
 
     monkeypatch.setattr(QueryCache, "results", too_large)
     with closing(Ledger.open(str(store), pauses_s=())) as ledger:
-        found = parsed(exposition(ledger, NO_WORKERS).decode())
-    assert (found[key("results_up")], found[key("store_up")]) == (0, 1)
-    assert key("results_left_out") not in found
+        samples = parsed(exposition(ledger, NO_WORKERS).decode())
+    assert (samples[key("results_up")], samples[key("store_up")]) == (0, 1)
+    assert key("results_left_out") not in samples
 
 
 def test_who_asks_does_not_wait_for_long_and_gets_what_was_read_before(store: Path) -> None:
@@ -177,26 +179,34 @@ def test_each_experiment_with_a_name_has_it_as_a_label_and_hidden_ones_have_no_s
         pricing = read_results(ledger, Query(experiment="pricing"))
         unnamed = read_results(ledger, Query())
     assert {dict(labels).get("experiment") for _, labels in samples} == {None, "pricing"}
-    for results, of in ((unnamed, {}), (pricing, {"experiment": "pricing"})):
+    for results, label in ((unnamed, {}), (pricing, {"experiment": "pricing"})):
         [row] = results.comparisons
         treatment, control = row.contrast.treatment_variant, row.contrast.control_variant
-        place = {"metric": "ctr", "view": "ratio", "control": control, "treatment": treatment, **of}
+        place = {
+            "metric": "ctr",
+            "view": "ratio",
+            "control": control,
+            "treatment": treatment,
+            **label,
+        }
         assert samples[key("effect", **place)] == row.comparison.effect_size
         assert samples[key("effect_verdict", **place, verdict=row.finding.verdict)] == 1
         assert results.recommendation is not None and results.srm is not None
-        assert samples[key("recommendation", action=results.recommendation.action, **of)] == 1
-        assert samples[key("sample_ratio_alarm", **of)] == 0
+        assert samples[key("recommendation", action=results.recommendation.action, **label)] == 1
+        assert samples[key("sample_ratio_alarm", **label)] == 0
         for variant, units in results.srm.counts:
-            assert samples[key("units", variant=variant, **of)] == units
+            assert samples[key("units", variant=variant, **label)] == units
 
 
 def test_broken_layers_and_pairs_whose_arms_depend_are_gauges(tmp_path: Path) -> None:
     with closing(Ledger.open(str(meeting_run.make(tmp_path)))) as ledger:
         samples = parsed(exposition(ledger, NO_WORKERS).decode())
-    found = {
-        one: value for one, value in samples.items() if one[0].endswith(("r_alarm", "p_alarm"))
+    alarms = {
+        series: value
+        for series, value in samples.items()
+        if series[0].endswith(("r_alarm", "p_alarm"))
     }
-    assert found == {
+    assert alarms == {
         key("layer_alarm", layer="prices"): 1,
         key("layer_alarm", layer="looks"): 0,
         key("overlap_alarm", first="layout", second="ranker"): 1,
@@ -210,8 +220,8 @@ def test_effects_that_differ_between_arms_are_gauges(tmp_path: Path) -> None:
     with closing(Ledger.open(str(interacting_run.make(tmp_path, tables)))) as ledger:
         samples = parsed(exposition(ledger, NO_WORKERS).decode())
     labels = {"experiment": "ranker", "treatment": "new", "metric": "ctr", "other_treatment": "new"}
-    found = {one: value for one, value in samples.items() if one[0].endswith("_differs")}
-    assert found == {
+    flags = {series: value for series, value in samples.items() if series[0].endswith("_differs")}
+    assert flags == {
         key("interaction_differs", other="pricing", **labels): 1,
         key("interaction_differs", other="colour", **labels): 0,
     }
@@ -233,6 +243,8 @@ def test_pairs_with_an_alarm_are_the_last_to_be_left_out(
     monkeypatch.setattr(module, "PAIRS", 1)
     with closing(Ledger.open(str(meeting_run.make(tmp_path)))) as ledger:
         samples = parsed(exposition(ledger, NO_WORKERS).decode())
-    pairs = {one: value for one, value in samples.items() if one[0].endswith("overlap_alarm")}
+    pairs = {
+        series: value for series, value in samples.items() if series[0].endswith("overlap_alarm")
+    }
     assert pairs == {key("overlap_alarm", first="layout", second="ranker"): 1}
     assert samples[key("results_left_out")] == 2

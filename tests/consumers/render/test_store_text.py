@@ -40,7 +40,7 @@ def test_a_sealed_state_says_how_many_buckets_it_has() -> None:
 def test_a_sealed_state_shows_the_results_of_each_metric_of_a_panel() -> None:
     described = description(sealed())
     assert isinstance(described, dict) and isinstance(described["results"], list)
-    assert [one["path"] for one in described["results"]] == [["ctr"], ["gauc"]]
+    assert [result["path"] for result in described["results"]] == [["ctr"], ["gauc"]]
     assert described["sealed"] == {"scope": "2026-11-01", "buckets": 1, "of": 4}
 
 
@@ -62,13 +62,13 @@ def test_what_is_described_of_windows_is_that_of_each_by_itself() -> None:
     windows.update([0, 5_000, 60_000], labels=[1, 0, 1], scores=[0.5, 0.25, 1], groups=[0, 0, 7])
     described = description(windows)
     assert isinstance(described, dict) and isinstance(described["results"], list)
-    found = [(one["path"][-1], one["digest"]) for one in described["results"]]
+    digests = [(result["path"][-1], result["digest"]) for result in described["results"]]
     parts = [windows.window_state(*span) for span in windows.windows()]
     expected = []
     for part in [*parts, windows.total_state()]:
         assert isinstance(part, Panel)
         expected += [(name, part.state(name).digest()) for name in ("ctr", "gauc")]
-    assert found == expected and described["results_left_out"] == 0
+    assert digests == expected and described["results_left_out"] == 0
     assert n_states(windows) == len(expected)
 
 

@@ -30,12 +30,12 @@ LOGGED = joined.logs_of({LOGS[0]: EVENTS, LOGS[1]: EVENTS[-1:]})
 def verified(ledger: Ledger, folder: Path, wanted: Wanted = ALL) -> Findings:
     scratch_file = folder / "scratch.db"
     with closing(Ledger.open(str(scratch_file), create=True)) as scratch:
-        found = verify(
+        findings = verify(
             joined.SPLIT, ledger, scratch, wanted=wanted, monotonic=lambda: 0.0,
             opener=lambda config, options: MemorySource(LOGGED),
         )  # fmt: skip
     scratch_file.unlink()
-    return found
+    return findings
 
 
 def damaged() -> Mapping[str, tuple[Update | Delete, str]]:
@@ -70,10 +70,10 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 def test_of_joined_events_the_counted_the_pending_and_the_counters_are_compared(
     ledger: Ledger, tmp_path: Path, what: str
 ) -> None:
-    statement, said = damaged()[what]
+    statement, message = damaged()[what]
     ledger.store.write(lambda connection, _: connection.execute(statement))
-    found = verified(ledger, tmp_path).differences
-    assert found and all(said in one for one in found), found
+    differences = verified(ledger, tmp_path).differences
+    assert differences and all(message in difference for difference in differences), differences
 
 
 def test_without_all_logs_joined_events_are_not_compared_and_this_is_noted(
@@ -81,5 +81,5 @@ def test_without_all_logs_joined_events_are_not_compared_and_this_is_noted(
 ) -> None:
     whole = verified(ledger, tmp_path)
     assert whole.is_good and not whole.notes
-    found = verified(ledger, tmp_path, Wanted((0,)))
-    assert found.is_good and found.states < whole.states and len(found.notes) == 1
+    findings = verified(ledger, tmp_path, Wanted((0,)))
+    assert findings.is_good and findings.states < whole.states and len(findings.notes) == 1

@@ -65,9 +65,9 @@ def test_each_entry_counts_once_whenever_a_retry_is_killed(
     small, wider = tmp_path / "small.toml", tmp_path / "wider.toml"
     small.write_text(toml(rest=f'[store]\nurl = "{store}"'))
     wider.write_text(toml(event=WITH_C, rest=f'[store]\nurl = "{store}"'))
-    made = load_config(small)
-    service.run(made, Options(until_end=True), stop=Stop())
-    url = made.store.url
+    config = load_config(small)
+    service.run(config, Options(until_end=True), stop=Stop())
+    url = config.store.url
     words = ["quarantine", "retry", url, "--config", str(wider)]
     left = [open_entries(url)]
     assert left == [27]
@@ -82,9 +82,9 @@ def test_each_entry_counts_once_whenever_a_retry_is_killed(
     assert main(words) == 0
     assert open_entries(url) == 1
     with closing(Ledger.open(url)) as ledger:
-        found = counted(ledger)
+        totals = counted(ledger)
         assert len(ledger.quarantine(done=True)) == 26
     whole = fold({partition: [None if line == b"{" else line for line in lines]
-                  for partition in found.heads})  # fmt: skip
-    assert found.states == whole.states
+                  for partition in totals.heads})  # fmt: skip
+    assert totals.states == whole.states
     assert main(["verify", str(small)]) == 0

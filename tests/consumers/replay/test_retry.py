@@ -37,24 +37,24 @@ HOURS = [f"2024-01-01T{hour:02d}:00:00Z" for hour in range(6)]
 
 def events(*, third: str = "c") -> list[bytes | None]:
     """Events of two variants and a third one, some broken for good."""
-    found: list[bytes | None] = []
+    values: list[bytes | None] = []
     for i, hour in enumerate(HOURS):
-        found += [event(hour, "a", i % 2), event(hour, third, 1, 0.75), b"{", event(hour, "b")]
-    return found
+        values += [event(hour, "a", i % 2), event(hour, third, 1, 0.75), b"{", event(hour, "b")]
+    return values
 
 
-def store_of(made: Config, run: Run) -> Config:
-    return replace(made, store=run.config.store)
+def store_of(settings: Config, run: Run) -> Config:
+    return replace(settings, store=run.config.store)
 
 
 def tried(
-    made: Config, run: Run, *, logs: dict[object, Log] | None = None, page: int = 500
+    settings: Config, run: Run, *, logs: dict[object, Log] | None = None, page: int = 500
 ) -> list[Page]:
     def opener(config: Config, options: Options) -> MemorySource:
         return MemorySource(logs or run.logs)  # type: ignore[arg-type]
 
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        return list(retry(made, ledger, now_ms=lambda: 7, opener=opener, page=page))
+        return list(retry(settings, ledger, now_ms=lambda: 7, opener=opener, page=page))
 
 
 def retries(ledger: Ledger) -> Sequence[Any]:
@@ -70,9 +70,9 @@ def states(run: Run) -> object:
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Run]:
     (tmp_path / "one").mkdir()
-    made = Run(tmp_path / "one", {ONE: Log(events()), TWO: Log(events()[:7])})
-    made()
-    yield made
+    memory_run = Run(tmp_path / "one", {ONE: Log(events()), TWO: Log(events()[:7])})
+    memory_run()
+    yield memory_run
 
 
 @pytest.mark.usefixtures("each_store")
@@ -80,63 +80,63 @@ def test_after_a_retry_the_states_are_those_of_a_run_that_never_refused(
     run: Run, tmp_path: Path
 ) -> None:
     pages = tried(config(event=WITH_C), run, page=3)
-    assert sum(len(one.counted) for one in pages) == 8
-    assert {still.reason for one in pages for still in one.still} == {"not_json"}
+    assert sum(len(page.counted) for page in pages) == 8
+    assert {still.reason for page in pages for still in page.still} == {"not_json"}
     (tmp_path / "two").mkdir()
-    other = Run(tmp_path / "two", run.logs, event=WITH_C)
-    other()
-    assert states(run) == states(other)
-    seen, as_read = run.seen(), other.seen()
-    assert seen.counters == as_read.counters
-    assert [one.greatest_event_ms for one in seen.heads] == [
-        one.greatest_event_ms for one in as_read.heads
+    reference = Run(tmp_path / "two", run.logs, event=WITH_C)
+    reference()
+    assert states(run) == states(reference)
+    snapshot, as_read = run.seen(), reference.seen()
+    assert snapshot.counters == as_read.counters
+    assert [head.greatest_event_ms for head in snapshot.heads] == [
+        head.greatest_event_ms for head in as_read.heads
     ]
-    numbers = {one.retry for one in pages if one.retry is not None}
+    numbers = {page.retry for page in pages if page.retry is not None}
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        done = ledger.quarantine(done=True)
-        assert {one.retry for one in done} == numbers
-        assert {one.reason for one in done} == {"unknown_variant"}
-        assert {one.reason for one in ledger.quarantine()} == {"not_json"}
+        entries = ledger.quarantine(done=True)
+        assert {entry.retry for entry in entries} == numbers
+        assert {entry.reason for entry in entries} == {"unknown_variant"}
+        assert {entry.reason for entry in ledger.quarantine()} == {"not_json"}
         recorded = retries(ledger)
-    assert {one.id for one in recorded} == numbers
-    for one in recorded:
-        assert one.created_ms == 7
-        assert json.loads(one.note)["reading"]["event"]["variants"] == ["a", "b", "c"]
-    assert not any(one.counted for one in tried(config(event=WITH_C), run))
-    assert states(run) == states(other)
+    assert {record.id for record in recorded} == numbers
+    for row in recorded:
+        assert row.created_ms == 7
+        assert json.loads(row.note)["reading"]["event"]["variants"] == ["a", "b", "c"]
+    assert not any(page.counted for page in tried(config(event=WITH_C), run))
+    assert states(run) == states(reference)
 
 
 def test_of_two_retries_at_once_one_counts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     write = in_ledger.write_retry
     raced: list[bool] = []
 
-    def late(*arguments: object, **named: object) -> int:
+    def late(*arguments: object, **keywords: object) -> int:
         if not raced:
             raced.append(True)
             tried(config(event=WITH_C), run)  # another process, between our read and our write
-        return write(*arguments, **named)  # type: ignore[arg-type]
+        return write(*arguments, **keywords)  # type: ignore[arg-type]
 
     monkeypatch.setattr("streammetrics_consumers.replay.retry.write_retry", late)
     pages = tried(config(event=WITH_C), run)
-    assert [len(one.counted) for one in pages] == [0]
+    assert [len(page.counted) for page in pages] == [0]
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        assert len({one.retry for one in ledger.quarantine(done=True)}) == 1
+        assert len({entry.retry for entry in ledger.quarantine(done=True)}) == 1
 
 
 def test_an_entry_that_is_not_open_any_more_undoes_all_of_its_retry(run: Run) -> None:
     with closing(Ledger.open(run.config.store.url)) as ledger:
         generation, entries = ledger.generation(), ledger.quarantine()
         [head, _] = ledger.heads(generation)
-        mine = [one for one in entries if one.head == head.id]
+        head_entries = [entry for entry in entries if entry.head == head.id]
         delta = Commit(head, 0, 1, None, Counters())
 
-        def write(some: Sequence[QuarantineRow], note: str) -> None:
-            found = [in_ledger.RetriedEntries(some, delta)]
-            in_ledger.write_retry(ledger.store, generation, found, created_ms=1, note=note)
+        def write(rows: Sequence[QuarantineRow], note: str) -> None:
+            batches = [in_ledger.RetriedEntries(rows, delta)]
+            in_ledger.write_retry(ledger.store, generation, batches, created_ms=1, note=note)
 
-        write(mine[:1], "first")
+        write(head_entries[:1], "first")
         with pytest.raises(NotOpen):
-            write(mine, "second")
+            write(head_entries, "second")
         assert len(ledger.quarantine(done=True)) == 1
 
 
@@ -149,16 +149,16 @@ def test_a_payload_that_was_cut_is_read_from_the_log_and_stays_open_without_its_
 ) -> None:
     run = Run(tmp_path, {ONE: Log([event(), cut(9000)]), TWO: Log([b"["])})
     run()
-    for log, now, said in (
+    for log, now, message in (
         (ONE, Log([event()], beginning=5), "no longer in the log"),
         (ONE, Log([event(), cut(9001)]), "size and hash"),
         (replace(ONE, topic_id="another"), run.logs[ONE], "events/0: "),
     ):
         [page] = tried(config(event=WITH_C), run, logs={log: now, TWO: run.logs[TWO]})
         assert not page.counted
-        assert [said in still.detail for still in page.still] == [True, False]
+        assert [message in still.detail for still in page.still] == [True, False]
     [page] = tried(config(event=WITH_C), run)
-    assert [one.offset for one in page.counted] == [1]
+    assert [entry.offset for entry in page.counted] == [1]
 
 
 def test_what_a_condition_leaves_out_now_stays_open(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_what_a_condition_leaves_out_now_stays_open(tmp_path: Path) -> None:
     run()
     moved = WITH_C.replace('user = "user"', 'user = "who.id"')
     [page] = tried(config(event=f"{moved}{WHERE}"), run)
-    assert [(one.entry.offset, one.reason) for one in page.still] == [
+    assert [(refusal.entry.offset, refusal.reason) for refusal in page.still] == [
         (0, "skipped"),
         (1, "skipped"),
     ]
@@ -184,7 +184,7 @@ def test_a_limit_that_was_raised_and_a_path_that_was_corrected_let_events_in(
     run = Run(tmp_path, {ONE: Log([event().replace(b'"score"', b'"p"'), long])}, source=small)
     run()
     [page] = tried(config(event=narrow), run)
-    assert [one.offset for one in page.counted] == [0, 1]
+    assert [entry.offset for entry in page.counted] == [0, 1]
     assert run.seen().counters.quarantined == 0
 
 
@@ -209,16 +209,16 @@ def test_a_metric_that_was_added_later_does_not_count_earlier_events(tmp_path: P
     [page] = tried(config(event=WITH_C), run)
     assert len(page.counted) == 2
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        held = stored(ledger)
-    of = {one.name: one for one in held.seen.generation.metrics}
-    assert of["auc"].start_offsets
-    assert any(row.start_offset == 1 for row, _ in held.rows)
-    total = held.sums(lambda row: row.pane[:3])["auc", 0, None]
+        contents = stored(ledger)
+    metrics = {metric.name: metric for metric in contents.seen.generation.metrics}
+    assert metrics["auc"].start_offsets
+    assert any(row.start_offset == 1 for row, _ in contents.rows)
+    total = contents.sums(lambda row: row.pane[:3])["auc", 0, None]
     assert total.state((0,)).compute().rows == 1  # type: ignore[attr-defined]
 
 
 def test_a_config_whose_states_are_others_is_refused(run: Run) -> None:
-    for parts, said in (
+    for parts, message in (
         ({"metrics": 'auc = { type = "HistogramAUC" }'}, "metric ctr: not in the config"),
         ({"slices": "by = [[]]"}, "its groupings differ"),
         ({"windows": "size_s = 60"}, "windows was"),
@@ -230,7 +230,7 @@ def test_a_config_whose_states_are_others_is_refused(run: Run) -> None:
         ({"event": f'{EVENT}weight = "w"'}, "metric auc: its inputs differ"),
         ({"event": EVENT.replace('"b"', '"c"')}, "metric auc: variant was"),
     ):
-        with pytest.raises(SettingsChanged, match=said):
+        with pytest.raises(SettingsChanged, match=message):
             tried(config(**parts), run)
 
 
@@ -247,7 +247,7 @@ def test_a_commit_whose_answer_was_lost_counts_once(
         patched.setattr(Store, "write", lost)
         [page] = tried(config(event=WITH_C), run)
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        assert [one.id for one in retries(ledger)] == [page.retry]
+        assert [row.id for row in retries(ledger)] == [page.retry]
         assert len(ledger.quarantine(done=True)) == 8
 
 
@@ -259,8 +259,8 @@ def test_events_that_were_ahead_of_their_records_are_counted_as_such_no_longer(
     run = Run(tmp_path, {ONE: Log([event(HOURS[0])] * 3, timestamps_ms=times)})
     run()
     assert run.seen().counters == Counters(3, future=2, quarantined=2)
-    made = replace(run.config, windows=replace(run.config.windows, max_ahead_s=1000))
-    (page,) = tried(made, run)
+    settings = replace(run.config, windows=replace(run.config.windows, max_ahead_s=1000))
+    (page,) = tried(settings, run)
     assert (len(page.counted), len(page.still)) == (1, 1)
     assert run.seen().counters == Counters(3, future=1, quarantined=1)
 
@@ -277,8 +277,8 @@ HEADER = EVENT.replace('score = "score"', 'score = "header.score"')
 def test_a_message_that_was_refused_whole_is_counted_whole_or_not_at_all(
     tmp_path: Path, size: int, narrow: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    some = [event(HOURS[0]), event(HOURS[1], "b", 0, user="u" * size), event(HOURS[2])]
-    good, bad = b"\n".join(some), b"\n".join([*some, event(label=7)])
+    lines = [event(HOURS[0]), event(HOURS[1], "b", 0, user="u" * size), event(HOURS[2])]
+    good, bad = b"\n".join(lines), b"\n".join([*lines, event(label=7)])
     (tmp_path / "one").mkdir()
     run = Run(tmp_path / "one", {ONE: Log([good, bad, good])}, source=MESSAGES, event=narrow)
     with monkeypatch.context() as patched:
@@ -287,16 +287,16 @@ def test_a_message_that_was_refused_whole_is_counted_whole_or_not_at_all(
         run()
     assert run.seen().counters == Counters(3, quarantined=3)
     [page] = tried(config(source=MESSAGES), run)
-    assert [(one.offset, one.index) for one in page.counted] == [(0, 0), (2, 0)]
-    assert [(one.entry.offset, one.reason) for one in page.still] == [(1, "metric")]
+    assert [(entry.offset, entry.index) for entry in page.counted] == [(0, 0), (2, 0)]
+    assert [(refusal.entry.offset, refusal.reason) for refusal in page.still] == [(1, "metric")]
     (tmp_path / "two").mkdir()
-    other = Run(tmp_path / "two", {ONE: Log([good, good])}, source=MESSAGES)
-    other()
-    assert states(run) == states(other)
-    found = verified(run, tmp_path)  # which reads them as they were counted, or as they are now
-    assert (found.rows, found.entries) == (3, 3)
-    said = [one.partition(" (")[0] for one in found.differences]
-    assert said == (
+    reference = Run(tmp_path / "two", {ONE: Log([good, good])}, source=MESSAGES)
+    reference()
+    assert states(run) == states(reference)
+    findings = verified(run, tmp_path)  # which reads them as they were counted, or as they are now
+    assert (findings.rows, findings.entries) == (3, 3)
+    texts = [difference.partition(" (")[0] for difference in findings.differences]
+    assert texts == (
         [] if narrow is HEADER else ["events/0 offset 1: in quarantine as too_many_events"]
     )
 
@@ -311,6 +311,6 @@ def test_a_message_that_was_refused_whole_is_verified_among_others(
         run()
     assert run.seen().counters == Counters(3, quarantined=1)
     [page] = tried(config(source=MESSAGES), run)
-    assert [one.offset for one in page.counted] == [1]
-    found = verified(run, tmp_path)
-    assert (found.differences, found.notes, found.rows, found.entries) == ([], [], 3, 1)
+    assert [entry.offset for entry in page.counted] == [1]
+    findings = verified(run, tmp_path)
+    assert (findings.differences, findings.notes, findings.rows, findings.entries) == ([], [], 3, 1)

@@ -36,11 +36,11 @@ CUT = 5000  # more than quarantine keeps of an event
 
 
 def events() -> list[bytes]:
-    found = [one for one in folded.records(5, 120, broken_share=0) if one is not None]
+    lines = [line for line in folded.records(5, 120, broken_share=0) if line is not None]
     for i in range(12):
         long = "u" * CUT if i % 4 == 0 else "u2"
-        found.insert(7 * i, event(f"2024-01-01T{i % 3:02d}:30:00Z", "c", i % 2, i / 16, long))
-    return found
+        lines.insert(7 * i, event(f"2024-01-01T{i % 3:02d}:30:00Z", "c", i % 2, i / 16, long))
+    return lines
 
 
 WHOLE = folded.fold({LOG: events()})
@@ -49,9 +49,9 @@ WHOLE = folded.fold({LOG: events()})
 def write_file(folder: Path, format: str) -> str:
     """A file of the events, and the table `[source]` that reads it."""
     path = folder / f"events.{format}"
-    rows = [json.loads(one) for one in events()]
+    rows = [json.loads(line) for line in events()]
     if format == "jsonl":
-        path.write_bytes(b"".join(one + b"\n" for one in events()))
+        path.write_bytes(b"".join(line + b"\n" for line in events()))
     elif format == "csv":
         text = io.StringIO()
         writer = csv.DictWriter(text, list(rows[0]))
@@ -63,33 +63,34 @@ def write_file(folder: Path, format: str) -> str:
     return f'kind = "file"\npath = "{path}"'
 
 
-def verified(made: Config, folder: Path) -> Findings:
+def verified(settings: Config, folder: Path) -> Findings:
     with (
-        closing(Ledger.open(made.store.url)) as ledger,
+        closing(Ledger.open(settings.store.url)) as ledger,
         closing(Ledger.open(str(folder / "scratch.db"), create=True)) as scratch,
     ):
-        found = verify(made, ledger, scratch, monotonic=lambda: 0.0)
+        findings = verify(settings, ledger, scratch, monotonic=lambda: 0.0)
     (folder / "scratch.db").unlink()
-    return found
+    return findings
 
 
 def check(source: str, folder: Path) -> None:
     """Count with two variants, retry with three, and compare with the fold and the log."""
     narrow, wide = (config(source=source, event=roles) for roles in (EVENT, WITH_C))
     narrow, wide = (
-        replace(one, store=replace(one.store, url=str(folder / "run.db"))) for one in (narrow, wide)
+        replace(base, store=replace(base.store, url=str(folder / "run.db")))
+        for base in (narrow, wide)
     )
     service.run(narrow, Options(until_end=True), stop=Stop())
-    found = verified(narrow, folder)
-    assert (found.differences, found.notes, found.entries) == ([], [], 12)
+    findings = verified(narrow, folder)
+    assert (findings.differences, findings.notes, findings.entries) == ([], [], 12)
     with closing(Ledger.open(narrow.store.url)) as ledger:
         pages = list(retry(wide, ledger, now_ms=lambda: 7, page=5))
         assert sum(len(page.counted) for page in pages) == 12, [page.still for page in pages]
         assert folded.counted(ledger).states == WHOLE.states
         assert not ledger.quarantine()
-    for made in (narrow, wide):
-        found = verified(made, folder)
-        assert (found.differences, found.notes, found.is_good) == ([], [], True)
+    for settings in (narrow, wide):
+        findings = verified(settings, folder)
+        assert (findings.differences, findings.notes, findings.is_good) == ([], [], True)
 
 
 @pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])

@@ -79,8 +79,8 @@ def test_a_good_ledger_has_no_differences_and_parts_that_bound_memory_leave_no_t
 
 def a_row(connection: Connection, at: int = 5) -> ColumnElement[bool]:
     """The condition that is met by one delta row."""
-    found = connection.scalars(select(schema.delta.c.id).order_by(schema.delta.c.id)).all()
-    return schema.delta.c.id == found[at]
+    ids = connection.scalars(select(schema.delta.c.id).order_by(schema.delta.c.id)).all()
+    return schema.delta.c.id == ids[at]
 
 
 def gone(connection: Connection) -> None:
@@ -114,10 +114,10 @@ def made_up(connection: Connection) -> None:
 def test_refusals_are_compared_by_their_codes_not_by_the_words_of_another_version(
     run: Run, tmp_path: Path
 ) -> None:
-    others = update(schema.quarantine).values(detail="expected an object, came a list")
-    change(run, lambda connection: connection.execute(others))
-    found = verified(run, tmp_path)
-    assert found.is_good and not found.differences and found.entries
+    statement = update(schema.quarantine).values(detail="expected an object, came a list")
+    change(run, lambda connection: connection.execute(statement))
+    findings = verified(run, tmp_path)
+    assert findings.is_good and not findings.differences and findings.entries
 
 
 # What single facts that are altered lead to is in test_verify_every_column.py.
@@ -142,9 +142,9 @@ def test_whatever_was_changed_is_found(
     change(run, what)
     for near in (replay.NEAR, 1):  # rows that are merged, and rows that have equal bytes
         monkeypatch.setattr(replay, "NEAR", near)
-        found = verified(run, tmp_path)
-        assert any(said in one for one in found.differences), found.differences
-        assert not found.is_good
+        findings = verified(run, tmp_path)
+        assert any(said in difference for difference in findings.differences), findings.differences
+        assert not findings.is_good
 
 
 def test_after_compaction_it_agrees_and_finds_what_was_changed(run: Run, tmp_path: Path) -> None:
@@ -169,14 +169,14 @@ def test_overlaps_are_found_in_logs_that_are_not_there_any_more(run: Run, tmp_pa
     """Sums agree all the same: what reads ranges, or merges them, would be wrong one day."""
     columns = schema.delta.c
     total = and_(columns.metric == "auc", columns.grouping == 2, columns.head == 1)
-    which = and_(total, columns.window_start_ms.is_(None), columns.start_offset == 74)
-    stretched = update(schema.delta).where(which).values(start_offset=columns.start_offset - 5)
+    condition = and_(total, columns.window_start_ms.is_(None), columns.start_offset == 74)
+    stretched = update(schema.delta).where(condition).values(start_offset=columns.start_offset - 5)
     change(run, lambda c: c.execute(stretched))
-    run.logs = {log: one for log, one in run.logs.items() if log.number == 1}
-    found = verified(run, tmp_path)
-    assert found.logs == 1
+    run.logs = {log: content for log, content in run.logs.items() if log.number == 1}
+    findings = verified(run, tmp_path)
+    assert findings.logs == 1
     # A row of the finest grouping stands for the others too, which show the same.
-    assert [one.partition(" of offsets")[0] for one in found.differences] == [
+    assert [difference.partition(" of offsets")[0] for difference in findings.differences] == [
         f"metric auc, grouping {grouping}, total, events/0: delta rows" for grouping in range(3)
     ]
 
@@ -185,20 +185,20 @@ def test_what_was_merged_with_what_is_gone_is_said(run: Run, tmp_path: Path) -> 
     with closing(Ledger.open(run.config.store.url)) as ledger:
         compact(ledger.store)
     run.logs = {p: Log(log.values[100:], beginning=100) for p, log in run.logs.items()}
-    found = verified(run, tmp_path)
-    assert not found.differences
-    assert not found.is_good
-    assert any("was merged with the lost offsets" in one for one in found.notes)
+    findings = verified(run, tmp_path)
+    assert not findings.differences
+    assert not findings.is_good
+    assert any("was merged with the lost offsets" in note for note in findings.notes)
 
 
 def test_closed_heads_are_said_and_the_others_verified(run: Run, tmp_path: Path) -> None:
-    again = replace(ONE, topic_id="made anew")
-    run.logs = {again: Log(records(5, 80)), TWO: run.logs[TWO]}
+    replacement = replace(ONE, topic_id="made anew")
+    run.logs = {replacement: Log(records(5, 80)), TWO: run.logs[TWO]}
     run(Options(until_end=True, on_gap="skip"))
-    found = verified(run, tmp_path)
-    assert found.differences == []
-    assert found.logs == 2
-    assert any("a closed head (offsets 0 to 400)" in one for one in found.notes)
+    findings = verified(run, tmp_path)
+    assert findings.differences == []
+    assert findings.logs == 2
+    assert any("a closed head (offsets 0 to 400)" in note for note in findings.notes)
 
 
 def test_a_log_that_is_replaced_while_it_is_read_again_is_an_error(run: Run) -> None:
@@ -224,30 +224,32 @@ def test_metrics_that_were_added_and_ended_are_known(tmp_path: Path) -> None:
     run.logs[ONE].append(*records(7, 100))
     now = replace(config(rest=EACH), store=run.config.store)
     run(replace(UNTIL_END, requested=Requested(drop=("old",))), CHUNKS, config=now)
-    found = verified(run, tmp_path, now)
-    assert found.differences == []
-    assert found.notes == ["metric old: not verified, since it has ended"]
+    findings = verified(run, tmp_path, now)
+    assert findings.differences == []
+    assert findings.notes == ["metric old: not verified, since it has ended"]
 
 
 def test_a_delta_of_a_retry_that_is_doubled_is_found(tmp_path: Path) -> None:
     run = with_others(tmp_path)
     tried(run, config(event=WITH_C))
-    own = schema.delta.c.retry.is_not(None)
+    condition = schema.delta.c.retry.is_not(None)
 
     def damage(connection: Connection) -> None:
-        rows = connection.execute(select(schema.delta).where(own).limit(1)).mappings().all()
+        rows = connection.execute(select(schema.delta).where(condition).limit(1)).mappings().all()
         connection.execute(delete(schema.delta).where(schema.delta.c.id == rows[0]["id"]))
         for _ in range(2):
             values = {key: value for key, value in rows[0].items() if key != "id"}
             connection.execute(insert(schema.delta).values(values))
 
     change(run, damage)
-    found = verified(run, tmp_path)
+    findings = verified(run, tmp_path)
     # The row stands for the coarser groupings too.
-    positions = [said.partition(", ")[2][: len("grouping 0")] for said in found.differences]
+    positions = [
+        difference.partition(", ")[2][: len("grouping 0")] for difference in findings.differences
+    ]
     assert positions == ["grouping 0", "grouping 1", "grouping 2"]
-    assert found.count == 3
-    assert all("retry 1" in said for said in found.differences)
+    assert findings.count == 3
+    assert all("retry 1" in difference for difference in findings.differences)
 
 
 def test_events_of_a_retry_are_counted_again_in_parts_that_bound_memory(
@@ -264,30 +266,30 @@ def test_an_entry_that_was_marked_done_without_its_delta_is_found(tmp_path: Path
     run = with_others(tmp_path)
     tried(run, config(event=WITH_C))
     change(run, lambda c: c.execute(update(schema.quarantine).values(done=True, retry=1)))
-    said = verified(run, tmp_path).differences
-    assert any("counted by retry 1, but refused" in one for one in said)
+    differences = verified(run, tmp_path).differences
+    assert any("counted by retry 1, but refused" in difference for difference in differences)
 
 
 def test_a_limit_that_was_raised_is_a_note(tmp_path: Path) -> None:
     small = 'kind = "file"\npath = "events.jsonl"\nmax_event_bytes = 120'
     run = Run(tmp_path, {ONE: Log([event(), event(user="u" * 5000)])}, source=small)
     run()
-    found = verified(run, tmp_path, config())
-    assert found.is_good
-    assert found.notes == [
+    findings = verified(run, tmp_path, config())
+    assert findings.is_good
+    assert findings.notes == [
         "events/0: 1 events are open in quarantine as too_large, but good with this config, the "
         "first at offset 1; `quarantine retry` counts them"
     ]
 
 
 def offsets(**ranges: tuple[int, int | None]) -> Wanted:
-    return Wanted(offsets={int(name[1:]): found for name, found in ranges.items()})
+    return Wanted(offsets={int(name[1:]): span for name, span in ranges.items()})
 
 
 def damage(run: Run, start: int) -> None:
     """Every state of the commit that begins there is another's."""
-    other = and_(delta.c.head == 1, delta.c.start_offset == start)
-    change(run, lambda c: c.execute(update(delta).where(other).values(state=b"x")))
+    condition = and_(delta.c.head == 1, delta.c.start_offset == start)
+    change(run, lambda c: c.execute(update(delta).where(condition).values(state=b"x")))
 
 
 def test_what_is_broken_is_found_within_the_range_and_not_outside(run: Run, tmp_path: Path) -> None:
@@ -297,82 +299,82 @@ def test_what_is_broken_is_found_within_the_range_and_not_outside(run: Run, tmp_
     assert verified(run, tmp_path, wanted=offsets(p0=(74, 111))).count
     assert verified(run, tmp_path, wanted=offsets(p1=(0, 200))).is_good
     assert verified(run, tmp_path, wanted=Wanted((1,))).is_good
-    found = verified(run, tmp_path, wanted=offsets(p0=(111, 185)))
-    assert (found.differences, found.notes, found.logs) == ([], [], 1)
+    findings = verified(run, tmp_path, wanted=offsets(p0=(111, 185)))
+    assert (findings.differences, findings.notes, findings.logs) == ([], [], 1)
 
 
 def test_a_range_that_cuts_commits_grows_to_hold_them_and_this_is_said(
     run: Run, tmp_path: Path
 ) -> None:
-    found = verified(run, tmp_path, wanted=offsets(p0=(50, 80)))
-    assert found.notes == [
+    findings = verified(run, tmp_path, wanted=offsets(p0=(50, 80)))
+    assert findings.notes == [
         "events/0: offsets 37 to 111 are verified, since delta rows that span the edges of the "
         "given range cannot be divided"
     ]
-    assert found.rows == 72
-    assert found.is_good
+    assert findings.rows == 72
+    assert findings.is_good
     with closing(Ledger.open(run.config.store.url)) as ledger:
         compact(ledger.store)
-    found = verified(run, tmp_path, wanted=Wanted((1,), {0: (50, 80)}))
-    assert (found.is_good, found.rows) == (True, 597)  # as wide as its rows
+    findings = verified(run, tmp_path, wanted=Wanted((1,), {0: (50, 80)}))
+    assert (findings.is_good, findings.rows) == (True, 597)  # as wide as its rows
 
 
 def test_what_was_not_counted_is_refused(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: Log(records(1, 40)), TWO: Log(records(2, 5))})
     run()
     [head, _] = run.seen().heads
-    for wanted in ((0, 41), (40, None), (5, 5), (9, 3), (40, 50)):
+    for span in ((0, 41), (40, None), (5, 5), (9, 3), (40, 50)):
         with pytest.raises(
             Unsuitable,
             match="--offsets: expected a range within the counted offsets 0 to 40 of events/0, "
-            f"got 0:{wanted[0]}-{wanted[1] or ''}; correct it",
+            f"got 0:{span[0]}-{span[1] or ''}; correct it",
         ):
-            offsets(p0=wanted).span(head)
+            offsets(p0=span).span(head)
     with pytest.raises(
         Unsuitable, match="expected a range within the counted offsets 0 to 40 of events/0"
     ):
         verified(run, tmp_path, wanted=offsets(p0=(0, 41)))
-    for flag, some in (("--partitions", Wanted((1, 7))), ("--offsets", offsets(p7=(0, 5)))):
+    for flag, selection in (("--partitions", Wanted((1, 7))), ("--offsets", offsets(p7=(0, 5)))):
         with pytest.raises(
             Unsuitable, match=rf"{flag}: expected counted partitions \(0, 1\), got 7; "
         ):
-            verified(run, tmp_path, wanted=some)
+            verified(run, tmp_path, wanted=selection)
 
 
 def test_a_log_that_ends_early_differs_and_one_that_is_gone_is_a_note(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: Log(records(1, 40)), TWO: Log(records(2, 5))})
     run()
     run.logs[ONE] = Log(run.logs[ONE].values[:39])
-    found = verified(run, tmp_path)
-    [said] = found.differences
-    assert said.startswith("events/0: ") and " 40" in said and " 39" in said
-    assert (found.notes, found.logs, found.is_good) == ([], 1, False)
+    findings = verified(run, tmp_path)
+    [difference] = findings.differences
+    assert difference.startswith("events/0: ") and " 40" in difference and " 39" in difference
+    assert (findings.notes, findings.logs, findings.is_good) == ([], 1, False)
     del run.logs[ONE]
-    found = verified(run, tmp_path)
-    assert (found.differences, found.logs) == ([], 1)
-    assert [one.partition(": ")[0] for one in found.notes] == ["events/0"]
+    findings = verified(run, tmp_path)
+    assert (findings.differences, findings.logs) == ([], 1)
+    assert [note.partition(": ")[0] for note in findings.notes] == ["events/0"]
 
 
 def test_a_head_without_events_and_a_metric_without_counts_are_notes(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: Log(records(1, 40)), TWO: Log([])})
     run()
-    more = f'{METRICS}\nnew = {{ type = "Ratio" }}'
-    found = verified(run, tmp_path, config(metrics=more))
-    assert (found.differences, found.logs, found.is_good) == ([], 1, True)
-    assert [one.partition(": ")[0] for one in found.notes] == ["metric new", "events/1"]
+    metrics = f'{METRICS}\nnew = {{ type = "Ratio" }}'
+    findings = verified(run, tmp_path, config(metrics=metrics))
+    assert (findings.differences, findings.logs, findings.is_good) == ([], 1, True)
+    assert [note.partition(": ")[0] for note in findings.notes] == ["metric new", "events/1"]
 
 
 def test_a_range_in_a_log_that_has_lost_its_beginning(run: Run, tmp_path: Path) -> None:
     run.logs[ONE] = Log(run.logs[ONE].values[100:], beginning=100)
-    found = verified(run, tmp_path, wanted=offsets(p0=(40, 150)))
-    assert found.differences == []
-    assert found.rows == 185 - 111
-    assert any("the log begins at 100 now; offsets 37 to 111" in one for one in found.notes)
+    findings = verified(run, tmp_path, wanted=offsets(p0=(40, 150)))
+    assert findings.differences == []
+    assert findings.rows == 185 - 111
+    assert any("the log begins at 100 now; offsets 37 to 111" in note for note in findings.notes)
     assert verified(run, tmp_path, wanted=offsets(p0=(111, 148))).notes == []
     assert not verified(run, tmp_path, wanted=offsets(p0=(0, 90))).is_good
-    found = verified(run, tmp_path)  # the rest of it, and all of the other
-    assert (found.differences, found.logs) == ([], 2)
-    assert any("the log begins at 100 now; offsets 0 to 111" in one for one in found.notes)
+    findings = verified(run, tmp_path)  # the rest of it, and all of the other
+    assert (findings.differences, findings.logs) == ([], 2)
+    assert any("the log begins at 100 now; offsets 0 to 111" in note for note in findings.notes)
     change(run, lambda c: c.execute(delete(delta).where(delta.c.start_offset > 200)))
     assert verified(run, tmp_path).count
 
@@ -382,18 +384,18 @@ def test_of_retries_the_one_that_the_range_cuts_is_left_out_and_the_other_compar
 ) -> None:
     run = with_others(tmp_path)
     tried(run, config(event=WITH_C), page=4)  # each of another range
-    found = verified(run, tmp_path, wanted=offsets(p0=(50, 70)))
-    assert (found.differences, found.notes, found.is_good) == ([], [], True)
+    findings = verified(run, tmp_path, wanted=offsets(p0=(50, 70)))
+    assert (findings.differences, findings.notes, findings.is_good) == ([], [], True)
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        done = ledger.quarantine(done=True)
-    of_first, of_second = ({e.offset for e in done if e.retry == number} for number in (1, 2))
-    wanted = offsets(p0=(10, 40))
+        entries = ledger.quarantine(done=True)
+    of_first, of_second = ({e.offset for e in entries if e.retry == number} for number in (1, 2))
+    selection = offsets(p0=(10, 40))
     assert min(of_first) < 10 <= max(of_first)
     assert of_second <= set(range(10, 40))
-    found = verified(run, tmp_path, wanted=wanted)
-    assert found.differences == []
-    said = " is not verified, since it has counted events inside and outside of these offsets"
-    assert f"events/0: retry 1{said}" in found.notes
+    findings = verified(run, tmp_path, wanted=selection)
+    assert findings.differences == []
+    reason = " is not verified, since it has counted events inside and outside of these offsets"
+    assert f"events/0: retry 1{reason}" in findings.notes
     second = and_(delta.c.retry == 2, delta.c.window_start_ms.is_(None))
     change(run, lambda c: c.execute(update(delta).where(second).values(state=b"x")))
-    assert verified(run, tmp_path, wanted=wanted).count
+    assert verified(run, tmp_path, wanted=selection).count

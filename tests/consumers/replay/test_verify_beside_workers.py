@@ -68,9 +68,9 @@ def test_what_is_counted_and_merged_meanwhile_is_left_out(run: Run, tmp_path: Pa
         more(run, seed)
         merge(run)
 
-    found = verified(run, tmp_path, report=at_looks(*(lambda n=n: act(n) for n in (11, 12, 13))))
-    assert found == whole
-    assert (found.rows, found.differences, found.notes) == (rows, [], [])
+    findings = verified(run, tmp_path, report=at_looks(*(lambda n=n: act(n) for n in (11, 12, 13))))
+    assert findings == whole
+    assert (findings.rows, findings.differences, findings.notes) == (rows, [], [])
     assert run.seen().counters.rows > rows
     assert verified(run, tmp_path).is_good
 
@@ -81,9 +81,9 @@ def test_a_copy_that_lost_its_connection_is_made_again(
     whole = verified(run, tmp_path)
     read, tries = audit.read_heads, []
 
-    def once_lost(connection: Connection, *which: ColumnElement[bool]) -> tuple[Head, ...]:
+    def once_lost(connection: Connection, *conditions: ColumnElement[bool]) -> tuple[Head, ...]:
         tries.append(connection)
-        return read(connection, *which)
+        return read(connection, *conditions)
 
     def lost(connection: Connection, heads: Collection[int]) -> Mapping[int, Mapping[int, str]]:
         if len(tries) == 1:  # all rows are copied by now
@@ -103,7 +103,7 @@ def test_a_retry_that_counts_meanwhile_is_no_difference(tmp_path: Path) -> None:
     def retry() -> None:
         counted.append(tried(run, config(event=WITH_C)))
 
-    found = verified(run, tmp_path, report=at_looks(lambda: None, retry))
-    assert (found.differences, found.notes) == ([], [])
+    findings = verified(run, tmp_path, report=at_looks(lambda: None, retry))
+    assert (findings.differences, findings.notes) == ([], [])
     assert counted == [11]
     assert verified(run, tmp_path).is_good

@@ -112,15 +112,15 @@ GONE = {
 
 def values(seed: int, n: int) -> list[bytes | None]:
     """Events with ids, some twice, some of a variant that is not declared at first."""
-    found: list[bytes | None] = []
+    lines: list[bytes | None] = []
     for i, value in enumerate(records(seed, n)):
         if value is not None and value not in KNOWN_BROKEN:
             value = json.dumps({**json.loads(value), "id": f"{seed} {i}"}).encode()
-        found += [value] * (2 if i % 7 == 0 else 1)
+        lines += [value] * (2 if i % 7 == 0 else 1)
     for i in range(6):
-        one = event(f"2024-01-01T{i % 3:02d}:30:00Z", "c", i % 2)
-        found.insert(9 * i + 1, one[:-1] + f',"id":"{seed} c{i}"}}'.encode())
-    return found
+        line = event(f"2024-01-01T{i % 3:02d}:30:00Z", "c", i % 2)
+        lines.insert(9 * i + 1, line[:-1] + f',"id":"{seed} c{i}"}}'.encode())
+    return lines
 
 
 @pytest.fixture(scope="module")
@@ -157,26 +157,28 @@ def alter(run: Run, statement: str) -> None:
     assert changed == 1
 
 
-def says(run: Run, folder: Path, what: str) -> None:
+def says(run: Run, folder: Path, text: str) -> None:
     """What `verify` finds contains this text, or its error does."""
-    if what.startswith(ERROR):
-        with pytest.raises(LedgerError, match=re.escape(what.removeprefix(ERROR))):
+    if text.startswith(ERROR):
+        with pytest.raises(LedgerError, match=re.escape(text.removeprefix(ERROR))):
             verified(run, folder)
         return
-    found = verified(run, folder)
-    assert any(what in one for one in found.differences), found.differences
-    assert not found.is_good
+    findings = verified(run, folder)
+    assert any(text in difference for difference in findings.differences), findings.differences
+    assert not findings.is_good
 
 
 def test_every_column_is_in_the_table_or_on_the_page(run: Run, tmp_path: Path) -> None:
-    there = {f"{t.name}.{c.name}" for t in schema.tables() for c in t.columns}
+    columns = {f"{t.name}.{c.name}" for t in schema.tables() for c in t.columns}
     page = PAGE.read_text(encoding="utf-8").partition("## What `verify` does not compare")[2]
     rows = [line for line in page.partition("\n## ")[0].splitlines() if line.startswith("| `")]
-    named = [name for line in rows for name in re.findall(r"`(\w+\.\w+)`", line.split("|")[1])]
-    assert len(named) == len(set(named))
-    found = {*FOUND, *(f"head.{name}" for name in COUNTERS)}
-    assert not found & {*named}
-    assert {*named, *found} == there
+    page_columns = [
+        name for line in rows for name in re.findall(r"`(\w+\.\w+)`", line.split("|")[1])
+    ]
+    assert len(page_columns) == len(set(page_columns))
+    table_columns = {*FOUND, *(f"head.{name}" for name in COUNTERS)}
+    assert not table_columns & {*page_columns}
+    assert {*page_columns, *table_columns} == columns
     good: Findings = verified(run, tmp_path)
     assert (good.differences, good.notes) == ([], [])
 
@@ -191,18 +193,18 @@ def test_a_fact_that_is_altered_is_found(run: Run, tmp_path: Path, column: str) 
 
 
 def test_each_counter_that_is_altered_is_found(run: Run, tmp_path: Path) -> None:
-    more = ", ".join(f"{name} = {name} + 1" for name in COUNTERS)
-    alter(run, f"UPDATE head SET {more} WHERE id = 1")
-    found = verified(run, tmp_path).differences
-    for name, said in COUNTERS.items():
-        text = f"head: {said or name.replace('_', ' ')}: "
-        assert sum(text in one for one in found) == 1, (name, found)
+    assignments = ", ".join(f"{name} = {name} + 1" for name in COUNTERS)
+    alter(run, f"UPDATE head SET {assignments} WHERE id = 1")
+    differences = verified(run, tmp_path).differences
+    for name, label in COUNTERS.items():
+        text = f"head: {label or name.replace('_', ' ')}: "
+        assert sum(text in difference for difference in differences) == 1, (name, differences)
 
 
 @pytest.mark.parametrize("table", GONE)
 def test_a_row_that_is_gone_is_found(run: Run, tmp_path: Path, table: str) -> None:
-    which = " WHERE done = 0" if table == "quarantine" else ""
-    alter(run, f"DELETE FROM {table} WHERE rowid = (SELECT min(rowid) FROM {table}{which})")
+    condition = " WHERE done = 0" if table == "quarantine" else ""
+    alter(run, f"DELETE FROM {table} WHERE rowid = (SELECT min(rowid) FROM {table}{condition})")
     says(run, tmp_path, GONE[table])
 
 
@@ -229,14 +231,14 @@ IMPOSSIBLE = {
 def test_what_cannot_be_is_an_error_in_words_for_all_who_read(
     run: Run, tmp_path: Path, statement: str
 ) -> None:
-    said = f"store .*run.db: {IMPOSSIBLE[statement]}"
+    message = f"store .*run.db: {IMPOSSIBLE[statement]}"
     alter(run, statement)
-    with pytest.raises(LedgerError, match=said):
+    with pytest.raises(LedgerError, match=message):
         verified(run, tmp_path)
     with (
         closing(Ledger.open(run.config.store.url)) as ledger,
-        pytest.raises(LedgerError, match=said),
+        pytest.raises(LedgerError, match=message),
     ):
         ledger.snapshot()
-    with pytest.raises(LedgerError, match=said):
+    with pytest.raises(LedgerError, match=message):
         run(UNTIL_END, config=run.config)

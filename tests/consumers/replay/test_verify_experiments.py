@@ -52,23 +52,27 @@ def run(tmp_path: Path) -> Run:
 def test_a_retry_counts_for_the_experiments_that_the_offset_belongs_to(
     run: Run, tmp_path: Path
 ) -> None:
-    made = of(run, FIRST + SECOND + LATE)
+    settings = of(run, FIRST + SECOND + LATE)
     assert run.seen().counters.quarantined == len(AHEAD)
-    assert verified(run, tmp_path, made).is_good
-    lenient = replace(made, windows=replace(made.windows, max_ahead_s=10**6))
+    assert verified(run, tmp_path, settings).is_good
+    lenient = replace(settings, windows=replace(settings.windows, max_ahead_s=10**6))
     assert tried(run, lenient) == len(AHEAD)
     parts = {"plain": (FIRST, [range(3 * N)]),
              "three": (SECOND, [range(N), range(2 * N, 3 * N)]),
              "late": (LATE, [range(2 * N, 3 * N)])}  # fmt: skip
     for name, (rest, ranges) in parts.items():
         assert states(run, name) == alone(tmp_path / name, name, rest, *ranges), name
-    assert verified(run, tmp_path, made).differences == []
+    assert verified(run, tmp_path, settings).differences == []
     with closing(Ledger.open(run.config.store.url)) as ledger:
         before = counted(ledger)
         merged = [*Compactor(ledger.store, above=1).steps()]
         assert merged and counted(ledger) == before
-    found = verified(run, tmp_path, made)
-    assert found.is_good, (found.differences, found.notes)
+    findings = verified(run, tmp_path, settings)
+    assert findings.is_good, (findings.differences, findings.notes)
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        (one, *_) = (m for m in ledger.generation().metrics if m.name == "experiment/three/ctr")
-        assert not one.counts(1, AHEAD[1]) and one.counts(1, AHEAD[0]) and one.counts(1, AHEAD[2])
+        (metric, *_) = (m for m in ledger.generation().metrics if m.name == "experiment/three/ctr")
+        assert (
+            not metric.counts(1, AHEAD[1])
+            and metric.counts(1, AHEAD[0])
+            and metric.counts(1, AHEAD[2])
+        )

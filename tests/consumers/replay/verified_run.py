@@ -32,48 +32,48 @@ def run_of(folder: Path, *, n: int = 400, **parts: str) -> Run:
     logs = {ONE: Log(records(1, n)), TWO: Log(records(2, n // 2))}
     run = Run(folder, logs, rest=EACH, **parts)
     run.clock.tick_s = 0.02
-    made = ("run_of", n, *sorted(parts.items()))
-    filled_once(Path(run.config.store.url), made, lambda: run(UNTIL_END, CHUNKS))
+    key = ("run_of", n, *sorted(parts.items()))
+    filled_once(Path(run.config.store.url), key, lambda: run(UNTIL_END, CHUNKS))
     return run
 
 
 def verified(
     run: Run,
     folder: Path,
-    made: Config | None = None,
+    settings: Config | None = None,
     report: Callable[[Progress], None] = lambda progress: None,
     wanted: Wanted = ALL,
 ) -> Findings:
     """What `verify` finds, with a scratch store in a file of SQLite, as the command makes it."""
 
     def opener(config: Config, options: Options) -> MemorySource:
-        wanted = [
+        partitions = [
             p for p in run.logs if options.partitions is None or p.is_named(options.partitions)
         ]
-        return MemorySource({p: run.logs[p] for p in wanted}, CHUNKS)
+        return MemorySource({p: run.logs[p] for p in partitions}, CHUNKS)
 
     with (
         closing(Ledger.open(run.config.store.url)) as ledger,
         closing(Ledger.open(f"sqlite:///{folder}/{uuid.uuid4().hex}.db", create=True)) as scratch,
     ):
-        return verify(made or run.config, ledger, scratch, report=report, wanted=wanted,
+        return verify(settings or run.config, ledger, scratch, report=report, wanted=wanted,
                       monotonic=run.clock.monotonic, opener=opener)  # fmt: skip
 
 
-def change(run: Run, what: Callable[[Connection], object]) -> None:
+def change(run: Run, action: Callable[[Connection], object]) -> None:
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        ledger.store.write(lambda connection, _: what(connection))
+        ledger.store.write(lambda connection, _: action(connection))
 
 
-def tried(run: Run, made: Config, *, page: int = 4) -> int:
+def tried(run: Run, settings: Config, *, page: int = 4) -> int:
     """Retry all, and answer how many were counted."""
 
     def opener(config: Config, options: Options) -> MemorySource:
         return MemorySource(run.logs)
 
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        found = retry(made, ledger, now_ms=lambda: 7, opener=opener, page=page)
-        return sum(len(page.counted) for page in found)
+        pages = retry(settings, ledger, now_ms=lambda: 7, opener=opener, page=page)
+        return sum(len(page.counted) for page in pages)
 
 
 def with_others(folder: Path) -> Run:

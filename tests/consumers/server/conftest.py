@@ -21,9 +21,9 @@ def charts_are_made_when_they_are_asked_for() -> Iterator[None]:
     """And not by a process in the background as soon as a test asks for a page: it takes two
     seconds of a processor from the tests beside it."""
     with pytest.MonkeyPatch.context() as patch:
-        asked = Event()
-        asked.set()
-        patch.setattr(assets, "_CHARTS_ASKED", asked)
+        flag = Event()
+        flag.set()
+        patch.setattr(assets, "_CHARTS_ASKED", flag)
         yield
 
 

@@ -78,22 +78,22 @@ EXPOSED: Final = (
 PLAIN: Final = ("/api/results?metric=ctr&views=all", "/api/store", "/api/experiment", "/api/health")
 
 
-def told(folder: Path) -> Iterator[tuple[str, str]]:
+def exchanges(folder: Path) -> Iterator[tuple[str, str]]:
     """What is asked, and what is answered."""
-    for name, more in (("plain", ""), ("compared", EXPERIMENT)):
+    for name, tables in (("plain", ""), ("compared", EXPERIMENT)):
         (folder / name).mkdir()
-        store = make_store(folder / name, more=more, slices="max_keys = 3")
-        watched = WATCHED if more else WatchedWorkers(dict, lambda: 0.0, lambda: 0.0)
+        store = make_store(folder / name, more=tables, slices="max_keys = 3")
+        watched = WATCHED if tables else WatchedWorkers(dict, lambda: 0.0, lambda: 0.0)
         with closing(Ledger.open(str(store))) as ledger:
             client = Client(application(ledger, watched, store=str(store)))
-            for path in PATHS if more else PLAIN:
+            for path in PATHS if tables else PLAIN:
                 answer = client.get(path)
                 fits(path, answer.status_code, answer.content)
                 yield f"{name} {path}", answer.text
     (folder / "named").mkdir()
-    named = experiments_run.make(folder / "named")
-    with closing(Ledger.open(str(named))) as ledger:
-        client = Client(application(ledger, store=str(named)))
+    experiments_store = experiments_run.make(folder / "named")
+    with closing(Ledger.open(str(experiments_store))) as ledger:
+        client = Client(application(ledger, store=str(experiments_store)))
         for path in NAMED:
             answer = client.get(path)
             if path.startswith("/api"):
@@ -118,10 +118,10 @@ def told(folder: Path) -> Iterator[tuple[str, str]]:
         joined_stream.run(joined_stream.SPLIT, ledger, parts, close=False)
         client = Client(application(ledger, store=path))
         everything = "/api/results?views=all"
-        for asked in (everything, f"{everything}&texts=tables", "/api/status"):
-            answer = client.get(asked)
-            fits(asked, answer.status_code, answer.content)
-            yield f"joined {asked}", answer.text
+        for request in (everything, f"{everything}&texts=tables", "/api/status"):
+            answer = client.get(request)
+            fits(request, answer.status_code, answer.content)
+            yield f"joined {request}", answer.text
 
 
 def printed(*words: str) -> str:
@@ -135,17 +135,17 @@ def printed(*words: str) -> str:
 
 def test_no_answer_has_changed_by_a_byte_and_each_fits_its_schema(tmp_path: Path) -> None:
     lines = FILE.read_text(encoding="utf-8").splitlines(keepends=True)
-    known = dict(zip((line.rstrip("\n") for line in lines[::2]), lines[1::2], strict=True))
-    found = dict(told(tmp_path))
-    assert found.keys() == known.keys()
-    for asked, answer in found.items():
-        assert answer == known[asked], asked
+    expected = dict(zip((line.rstrip("\n") for line in lines[::2]), lines[1::2], strict=True))
+    answers = dict(exchanges(tmp_path))
+    assert answers.keys() == expected.keys()
+    for request, answer in answers.items():
+        assert answer == expected[request], request
 
 
 def _write() -> None:
     with tempfile.TemporaryDirectory() as folder, FILE.open("w", encoding="utf-8") as file:
-        for asked, answer in told(Path(folder)):
-            file.write(f"{asked}\n{answer}")
+        for request, answer in exchanges(Path(folder)):
+            file.write(f"{request}\n{answer}")
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ Asked = Callable[[Path], Client]
 
 def error(answer: httpx.Response) -> dict[str, str]:
     assert answer.status_code == 400, answer.url
-    found: dict[str, str] = answer.json()["error"]
-    return found
+    problem: dict[str, str] = answer.json()["error"]
+    return problem
 
 
 def test_a_key_that_no_schema_has_is_found_out() -> None:
@@ -32,12 +32,12 @@ def test_paths_and_parameters_that_are_described_are_those_that_are_served(clien
     described = json.loads(openapi_json())["paths"]
     app = client.transport.app
     assert set(described) == {route.path for route in app.routes}  # type: ignore[attr-defined]
-    for path, told in described.items():
+    for path, methods in described.items():
         if not path.startswith("/api/"):
             continue
-        for place in told["get"]["parameters"]:
-            said = error(client.get(f"{path}?{place['name']}=%00"))
-            assert said["where"] != "the address", (path, place["name"])
+        for place in methods["get"]["parameters"]:
+            problem = error(client.get(f"{path}?{place['name']}=%00"))
+            assert problem["where"] != "the address", (path, place["name"])
         assert error(client.get(f"{path}?surplus=1"))["where"] == "the address"
 
 
@@ -60,8 +60,8 @@ def test_a_figure_that_is_not_there_says_what_is(client: Client) -> None:
         ("metric=auc&theme=dark&theme=light", "theme", "2"),
         ("metric=%3Cscript%3E", "metric", "'<script>'"),
     ):
-        said = error(client.get(f"/api/figure?{query}"))
-        assert (said["where"], said["got"]) == (where, got)
+        problem = error(client.get(f"/api/figure?{query}"))
+        assert (problem["where"], problem["got"]) == (where, got)
 
 
 def test_an_empty_store_is_answered(tmp_path: Path, asked: Asked) -> None:

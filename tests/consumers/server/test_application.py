@@ -38,13 +38,13 @@ def test_answers_are_those_of_the_command_line_to_the_byte(
     client: Client, store: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     for path, words, flags in SAME:
-        command, *more = words.split()
-        assert main([command, str(store), *more, *flags]) == 0
-        named = [
+        command, *arguments = words.split()
+        assert main([command, str(store), *arguments, *flags]) == 0
+        params = [
             (flag.removeprefix("--"), value)
             for flag, value in zip(flags[::2], flags[1::2], strict=True)
         ]
-        answer = client.get(path, params=named)
+        answer = client.get(path, params=params)
         assert answer.content == capfdbinary.readouterr().out, (path, flags)
         kind = "text/plain; charset=utf-8" if path == "/results.txt" else "application/json"
         assert answer.headers["content-type"] == kind
@@ -151,8 +151,8 @@ def test_hostile_names_are_data_and_never_a_page(tmp_path: Path, asked: Asked) -
     answer = client.get("/api/results?by=variant")
     assert answer.headers["content-type"] == "application/json"
     assert answer.json()["results"][0]["slice"] == {"variant": HOSTILE}
-    found = client.get("/api/history?metric=ctr").json()
-    assert {series["slice"]["variant"] for series in found["series"]} == {HOSTILE}
+    history = client.get("/api/history?metric=ctr").json()
+    assert {series["slice"]["variant"] for series in history["series"]} == {HOSTILE}
     spec = client.get("/api/figure?metric=ctr&kind=history").json()
     assert {row["series"] for row in spec["data"]["values"]} == {drawable(HOSTILE)}
 

@@ -13,7 +13,7 @@ from tests.patience import LIMIT_S
 
 
 def test_the_files_of_the_page_are_served_with_their_types_and_nothing_else(client: Client) -> None:
-    names = [one.name for one in (files("streammetrics_consumers.server") / "page").iterdir()]
+    names = [file.name for file in (files("streammetrics_consumers.server") / "page").iterdir()]
     assert "index.html" in names
     for name in names:
         answer = client.get(f"/assets/{name}")
@@ -26,8 +26,8 @@ def test_the_files_of_the_page_are_served_with_their_types_and_nothing_else(clie
 
 def test_what_a_browser_has_is_not_sent_again(client: Client) -> None:
     first = client.get("/")
-    again = client.get("/", headers={"if-none-match": f'"other", W/{first.headers["etag"]}'})
-    assert (again.status_code, again.content) == (304, b"")
+    second = client.get("/", headers={"if-none-match": f'"other", W/{first.headers["etag"]}'})
+    assert (second.status_code, second.content) == (304, b"")
     assert client.get("/", headers={"if-none-match": '"other"'}).status_code == 200
 
 
@@ -35,18 +35,18 @@ def test_it_is_compressed_for_whom_that_suits(client: Client) -> None:
     for accepted, compressed in (
         ("gzip, br", True), ("br", False), ("gzip;q=0", False), ("gzip;q=0.5", True),
     ):  # fmt: skip
-        found = client.get("/assets/index.html", headers={"accept-encoding": accepted})
-        assert ("content-encoding" in found.headers) is compressed, accepted
-        assert found.content == client.get("/").content
+        answer = client.get("/assets/index.html", headers={"accept-encoding": accepted})
+        assert ("content-encoding" in answer.headers) is compressed, accepted
+        assert answer.content == client.get("/").content
 
 
 def test_the_library_of_charts_is_made_once_and_outside_of_this_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(assets, "_PROGRAM", "import sys; sys.stdout.write('export {};')")
-    made = assets._charts.__wrapped__()
-    assert made is not None and made.data == b"export {};"
-    assert made.type.startswith("text/javascript")
+    asset = assets._charts.__wrapped__()
+    assert asset is not None and asset.data == b"export {};"
+    assert asset.type.startswith("text/javascript")
 
 
 def test_without_its_package_there_are_no_charts_and_the_log_says_why(
@@ -60,10 +60,10 @@ def test_without_its_package_there_are_no_charts_and_the_log_says_why(
 def test_the_first_page_that_is_asked_for_has_the_charts_made_in_the_background(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made = Semaphore(0)
+    semaphore = Semaphore(0)
     monkeypatch.setattr(assets, "_CHARTS_ASKED", Event())
-    monkeypatch.setattr(assets, "charts", made.release)
+    monkeypatch.setattr(assets, "charts", semaphore.release)
     for _ in range(3):
         assets.prepare()
-    assert made.acquire(timeout=LIMIT_S)
-    assert not made.acquire(blocking=False)
+    assert semaphore.acquire(timeout=LIMIT_S)
+    assert not semaphore.acquire(blocking=False)

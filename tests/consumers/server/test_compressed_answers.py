@@ -41,8 +41,8 @@ def test_large_answers_are_compressed_for_whom_that_suits_and_say_that_they_vary
 def test_the_etags_of_a_file_differ_by_its_encoding(client: Client) -> None:
     plain, small = (client.get("/", headers=headers).headers["etag"] for headers in (PLAIN, GZIP))
     assert plain != small
-    for tag, wanted in ((plain, 200), (small, 304)):
-        assert client.get("/", headers={**GZIP, "if-none-match": tag}).status_code == wanted
+    for tag, status in ((plain, 200), (small, 304)):
+        assert client.get("/", headers={**GZIP, "if-none-match": tag}).status_code == status
 
 
 def test_what_a_server_kept_equals_the_answers_of_a_new_one(
@@ -50,16 +50,19 @@ def test_what_a_server_kept_equals_the_answers_of_a_new_one(
 ) -> None:
     events = list(EVENTS)
     store = make_store(tmp_path, events)
-    kept = asked(store)
+    warm_client = asked(store)
     for round in range(4):
         for path in PATHS:
             for headers in (GZIP, PLAIN, GZIP):
-                answers = [one.get(path, headers=headers).content for one in (kept, asked(store))]
+                answers = [
+                    client.get(path, headers=headers).content
+                    for client in (warm_client, asked(store))
+                ]
                 answers = [counted(answer) if path == "/metrics" else answer for answer in answers]
                 assert answers[0] == answers[1], (round, path)
         # Of one slice, then of a new one and a new window.
-        more = event(125 + 30 * round, "ab"[round % 2], 1, 0.3, "fit" if round < 2 else "new")
-        events += [more, more]
+        new_event = event(125 + 30 * round, "ab"[round % 2], 1, 0.3, "fit" if round < 2 else "new")
+        events += [new_event, new_event]
         make_store(tmp_path, events)
 
 

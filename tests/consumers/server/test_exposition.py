@@ -42,42 +42,51 @@ def scraped(store: Path, watched: WatchedWorkers) -> Samples:
 
 
 def test_each_worker_has_its_series_and_the_store_its_own(store: Path) -> None:
-    one, two = WorkerStatus(1, 99.0, 98.0, rows=5), WorkerStatus(2, 97.0, 96.0, rows=7, rebuilds=3)
-    two.commit_s, two.commits[0], two.commits[-1] = 3.5, 2, 1
-    two.quarantined = {"empty": 1}
-    found = scraped(store, watched(a=one, b=two, c=None))
+    first, second = (
+        WorkerStatus(1, 99.0, 98.0, rows=5),
+        WorkerStatus(2, 97.0, 96.0, rows=7, rebuilds=3),
+    )
+    second.commit_s, second.commits[0], second.commits[-1] = 3.5, 2, 1
+    second.quarantined = {"empty": 1}
+    samples = scraped(store, watched(a=first, b=second, c=None))
 
-    def of(name: str, **labels: str) -> float:
-        return found[f"streammetrics_{name}", tuple(sorted(labels.items()))]
+    def sample(name: str, **labels: str) -> float:
+        return samples[f"streammetrics_{name}", tuple(sorted(labels.items()))]
 
-    rows = {labels: value for (name, labels), value in found.items() if name.endswith("ts_total")}
+    rows = {labels: value for (name, labels), value in samples.items() if name.endswith("ts_total")}
     assert rows[("worker", "a"),] == 5 and rows[("worker", "b"),] == 7
-    assert of("source_rebuilds_total", worker="b") == 3
-    assert (of("poll_age_seconds", worker="a"), of("fetch_age_seconds", worker="b")) == (1, 4)
-    assert of("memory_bytes", worker="a") > 0
+    assert sample("source_rebuilds_total", worker="b") == 3
+    assert (sample("poll_age_seconds", worker="a"), sample("fetch_age_seconds", worker="b")) == (
+        1,
+        4,
+    )
+    assert sample("memory_bytes", worker="a") > 0
     # The time of commits is a histogram.
     commits = "commit_duration_seconds"
     bounds = (*map(str, COMMIT_BOUNDS_S), "+Inf")
-    buckets = [of(f"{commits}_bucket", le=le, worker="b") for le in bounds]
+    buckets = [sample(f"{commits}_bucket", le=le, worker="b") for le in bounds]
     assert buckets == [2] * len(COMMIT_BOUNDS_S) + [3]
-    assert (of(f"{commits}_count", worker="b"), of(f"{commits}_sum", worker="b")) == (3, 3.5)
+    assert (sample(f"{commits}_count", worker="b"), sample(f"{commits}_sum", worker="b")) == (
+        3,
+        3.5,
+    )
     # What the store says goes on over restarts.
-    assert (of("store_up"), of("store_events")) == (1, len(EVENTS))
-    assert of("store_state_bytes") > 0 and of("watermark_timestamp_seconds") > 0
+    assert (sample("store_up"), sample("store_events")) == (1, len(EVENTS))
+    assert sample("store_state_bytes") > 0 and sample("watermark_timestamp_seconds") > 0
     # No name of a client library's own: nothing global is registered.
-    assert all(name.startswith(("streammetrics_", "process_")) for name, _ in found)
+    assert all(name.startswith(("streammetrics_", "process_")) for name, _ in samples)
 
 
 def test_each_process_says_what_it_uses_and_what_it_runs(store: Path) -> None:
-    same, other = WorkerStatus(os.getpid(), 0.0, 0.0), WorkerStatus(os.getppid(), 0.0, 0.0)
-    found = scraped(store, watched(a=same, b=other, c=WorkerStatus(2**22 + 1, 0.0, 0.0)))
+    same, parent = WorkerStatus(os.getpid(), 0.0, 0.0), WorkerStatus(os.getppid(), 0.0, 0.0)
+    samples = scraped(store, watched(a=same, b=parent, c=WorkerStatus(2**22 + 1, 0.0, 0.0)))
     for name in ("resident_memory_bytes", "cpu_seconds_total", "open_fds", "start_time_seconds"):
-        values = {dict(labels)["worker"]: value for (known, labels), value in found.items()
-                  if known == f"process_{name}"}  # fmt: skip
+        values = {dict(labels)["worker"]: value for (series, labels), value in samples.items()
+                  if series == f"process_{name}"}  # fmt: skip
         assert values.keys() == {"", "b"}, name  # worker a is this process, and c is gone
         assert all(value >= 0 for value in values.values()) and values[""] > 0
-    builds = [dict(labels) for (name, labels) in found if name == "streammetrics_build_info"]
-    assert {(one["version"], one["worker"]) for one in builds} == {
+    builds = [dict(labels) for (name, labels) in samples if name == "streammetrics_build_info"]
+    assert {(build["version"], build["worker"]) for build in builds} == {
         (__version__, ""),
         (__version__, "b"),
     }
@@ -102,11 +111,11 @@ def test_lag_is_told_in_messages_and_in_seconds(store: Path) -> None:
         PartitionStatus("t", 2, 5),  # nobody told its end
         PartitionStatus("t", 3, 0, 4),  # nothing came yet
     ]
-    found = scraped(store, watched(a=reported))
+    samples = scraped(store, watched(a=reported))
 
     def lag(unit: str, number: int) -> float | None:
         labels = (("partition", str(number)), ("topic", "t"), ("worker", "a"))
-        return found.get((f"streammetrics_lag_{unit}", labels))
+        return samples.get((f"streammetrics_lag_{unit}", labels))
 
     assert [lag("messages", n) for n in range(4)] == [10, 0, None, 4]
     assert [lag("seconds", n) for n in range(4)] == [30, 0, None, None]
@@ -120,8 +129,8 @@ def test_labels_are_escaped_and_their_number_is_bounded(
     reported = WorkerStatus(
         1, 0.0, 0.0, partitions=[PartitionStatus(hostile, n, 0, n) for n in range(9)]
     )
-    found = scraped(store, watched(a=reported))
-    lags = {labels: lag for (name, labels), lag in found.items() if name.endswith("lag_messages")}
+    samples = scraped(store, watched(a=reported))
+    lags = {labels: lag for (name, labels), lag in samples.items() if name.endswith("lag_messages")}
     assert sorted(lags.values()) == [6, 7, 8]  # those with the greatest lag
     assert {dict(labels)["topic"] for labels in lags} == {hostile}
 

@@ -36,16 +36,16 @@ WHOLE = b"GET /%s HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
 def connected(stack: ExitStack, url: str, says: bytes) -> socket.socket:
     """A connection that has said something."""
     parts = urlsplit(url)
-    made = socket.create_connection((parts.hostname, parts.port), timeout=LIMIT_S)
-    made.sendall(says)
-    return stack.enter_context(closing(made))
+    connection = socket.create_connection((parts.hostname, parts.port), timeout=LIMIT_S)
+    connection.sendall(says)
+    return stack.enter_context(closing(connection))
 
 
 def drip(connections: list[socket.socket]) -> None:
     """One byte more of each header."""
-    for one in connections:
+    for connection in connections:
         try:
-            one.sendall(b"x")
+            connection.sendall(b"x")
         except OSError:  # it was closed
             continue
 
@@ -121,9 +121,11 @@ def test_a_request_that_is_not_complete_in_time_is_closed_and_a_stream_goes_on(
         url = stack.enter_context(serving(str(store), ServerConfig(port=0), ALONE, limits=limits))
         page = stack.enter_context(httpx.stream("GET", url + "api/events", timeout=LIMIT_S))
         until(events := heard(page), "health")
-        said = ((b"", b""), (HALF, b"x"), (body, b"x"), (WHOLE % b"healthz", b""))
-        for one, more in [(connected(stack, url, says), more) for says, more in said]:
-            assert closes(one, more)
+        messages = ((b"", b""), (HALF, b"x"), (body, b"x"), (WHOLE % b"healthz", b""))
+        for connection, rest in [
+            (connected(stack, url, says), suffix) for says, suffix in messages
+        ]:
+            assert closes(connection, rest)
         until(events, "health")  # after more than the limit
         events.close()
 
@@ -188,8 +190,8 @@ def taken(connection: socket.socket, pause_s: float = 0.0) -> int:
     connection.settimeout(LIMIT_S)
     count = 0
     try:
-        while found := connection.recv(1 << 17):
-            count += len(found)
+        while chunk := connection.recv(1 << 17):
+            count += len(chunk)
             time.sleep(pause_s)
     except ConnectionResetError:
         pass

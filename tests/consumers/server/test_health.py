@@ -31,8 +31,8 @@ def ledger(store: Path) -> Iterator[Ledger]:
 
 
 def asked(ledger: Ledger, path: str, *workers: WorkerStatus | None) -> httpx.Response:
-    named = {str(i): reported for i, reported in enumerate(workers)}
-    watched = WatchedWorkers(lambda: named, lambda: NOW_S, lambda: 0.0)
+    statuses = {str(i): reported for i, reported in enumerate(workers)}
+    watched = WatchedWorkers(lambda: statuses, lambda: NOW_S, lambda: 0.0)
     return Client(application(ledger, watched, store="s")).get(path)
 
 
@@ -44,23 +44,23 @@ def test_workers_that_hang_or_hear_nothing_are_named(ledger: Ledger) -> None:
     slow = worker(NOW_S - POLL_LIMIT_S, NOW_S - FETCH_LIMIT_S)  # within the limits
     assert asked(ledger, "/healthz", slow).text == "ok\n"
     assert asked(ledger, "/readyz", slow).text == "ready\n"
-    for bad, said in (
+    for bad, reason in (
         (worker(NOW_S - POLL_LIMIT_S - 5), "no poll has returned for 65 s"),
         (worker(fetched_s=NOW_S - FETCH_LIMIT_S - 5), "the log has not answered for 125 s"),
     ):
         for path in ("/healthz", "/readyz"):
             answer = asked(ledger, path, worker(), bad)
-            assert (answer.status_code, answer.text) == (503, f"worker 1: {said}\n")
+            assert (answer.status_code, answer.text) == (503, f"worker 1: {reason}\n")
 
 
 def test_a_worker_without_partitions_lives_and_is_not_ready(ledger: Ledger) -> None:
-    for late, said in (
+    for late, message in (
         (None, "worker 1 has not started yet\n"),
         (worker(joined=False), "worker 1 is waiting for its partitions\n"),
     ):
         assert asked(ledger, "/healthz", worker(), late).text == "ok\n"
         answer = asked(ledger, "/readyz", worker(), late)
-        assert (answer.status_code, answer.text) == (503, said)
+        assert (answer.status_code, answer.text) == (503, message)
 
 
 def test_a_store_that_is_gone_is_not_ready_and_says_why(tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ def test_however_many_ask_the_store_is_looked_at_once_a_second_and_may_be_away(
         assert monitor.snapshot() is first
         assert monitor.health().committed_s is None
         now[0] = 1.0
-        found = monitor.health()
-    assert found.state == "broken"
-    assert found.sentence.startswith("The store does not answer: ")
+        health = monitor.health()
+    assert health.state == "broken"
+    assert health.sentence.startswith("The store does not answer: ")
 
 
 def test_health_is_what_the_workers_say(store: Path) -> None:
@@ -108,10 +108,10 @@ def test_health_is_what_the_workers_say(store: Path) -> None:
             (None, "stale", f"{still} has not started yet."),
         ):
             watched = WatchedWorkers(lambda now=reported: {"0": now}, lambda: 100.0, lambda: 50.0)  # type: ignore[misc]
-            found = HealthMonitor(ledger, watched).health()
-            assert found.state == state
-            assert found.sentence.startswith(sentence)
-            assert found.committed_s == (2.0 if sentence == "Counting." else None)
+            health = HealthMonitor(ledger, watched).health()
+            assert health.state == state
+            assert health.sentence.startswith(sentence)
+            assert health.committed_s == (2.0 if sentence == "Counting." else None)
 
 
 def test_a_commit_is_remembered_when_its_worker_is_replaced_and_when_the_store_was_away(

@@ -49,20 +49,22 @@ OF_WINDOW = 2 * (ITEMS + 3)
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of a few hundred slices in each of two windows."""
     events = [
-        event(60 * (at % 2), "ab"[at % 4 > 1], at % 3 == 0, 0.5, f"item {at // 4}")
-        for at in range(4 * ITEMS)
+        event(60 * (index % 2), "ab"[index % 4 > 1], index % 3 == 0, 0.5, f"item {index // 4}")
+        for index in range(4 * ITEMS)
     ]
-    return make_store(tmp_path_factory.mktemp("many"), [{**one, "ts": one["ts"]} for one in events])
+    return make_store(
+        tmp_path_factory.mktemp("many"), [{**record, "ts": record["ts"]} for record in events]
+    )
 
 
 def number(url: str, name: str) -> float:
     """A gauge of a server."""
     text = httpx.get(f"{url}metrics", timeout=LIMIT_S).text
     return next(
-        one.value
+        sample.value
         for family in text_string_to_metric_families(text)
-        for one in family.samples
-        if one.name == name
+        for sample in family.samples
+        if sample.name == name
     )
 
 
@@ -82,9 +84,9 @@ def test_an_answer_past_the_limit_is_refused_before_it_is_computed(
 
 def test_what_the_error_says_to_ask_for_is_answered(many: Path) -> None:
     with serving(str(many), ServerConfig(port=0, max_slices=1000), ALONE) as url:
-        for more in ("most=50", "by=variant", "by=variant,phase&where=phase=item%207"):
-            answer = httpx.get(f"{url}{ALL[1:]}&{more}", timeout=LIMIT_S)
-            assert answer.status_code == 200 and answer.json()["results"], more
+        for parameters in ("most=50", "by=variant", "by=variant,phase&where=phase=item%207"):
+            answer = httpx.get(f"{url}{ALL[1:]}&{parameters}", timeout=LIMIT_S)
+            assert answer.status_code == 200 and answer.json()["results"], parameters
 
 
 def test_a_program_without_clients_has_no_limit(many: Path) -> None:
@@ -142,15 +144,15 @@ def test_a_heavy_answer_holds_up_no_other(many: Path, monkeypatch: pytest.Monkey
 
     with serving(str(many), ServerConfig(port=0), ALONE) as url:
         heavy = [Thread(target=ask) for _ in range(TABLES + 1)]  # more than are computed at once
-        for one in heavy:
-            one.start()
+        for thread in heavy:
+            thread.start()
         assert begun.wait(LIMIT_S)
         for path in ("metrics", "healthz", "readyz", "api/store", "api/results?by=variant"):
             assert httpx.get(url + path, timeout=LIMIT_S).status_code == 200, path
         assert number(url, "streammetrics_heavy_answers") == 1
         end.set()
-        for one in heavy:
-            one.join(LIMIT_S)
+        for thread in heavy:
+            thread.join(LIMIT_S)
     assert statuses == [200] * len(heavy)
 
 
@@ -188,16 +190,16 @@ def test_a_heavy_answer_is_computed_apart_from_light_ones_and_ends_in_its_own_tu
 
 def test_to_sort_many_slices_by_a_value_is_heavy_and_not_refused(many: Path) -> None:
     lines = Lines(5, "value", down=True)
-    by = frozenset(["variant", "phase"])
-    query = Query("all", by=by, headlines=False, lines=lines)
+    grouping = frozenset(["variant", "phase"])
+    query = Query("all", by=grouping, headlines=False, lines=lines)
     with closing(Ledger.open(str(many))) as ledger:
         cache, light = QueryCache(ledger), Turn(Queue(), light=ITEMS // 2, most=ITEMS // 2)
         few = replace(query, lines=replace(lines, order="slice"))
         assert light.run(lambda: cache.results(few)).rows  # only five lines are computed
         with pytest.raises(TooHeavy):
             light.run(lambda: cache.results(replace(query, lines=replace(lines, order="rows"))))
-        found = light.as_heavy().run(lambda: cache.results(query))
-    assert found.slices["ctr"].all > ITEMS and found.slices["ctr"].shown == 5
+        answer = light.as_heavy().run(lambda: cache.results(query))
+    assert answer.slices["ctr"].all > ITEMS and answer.slices["ctr"].shown == 5
 
 
 def test_others_give_way_to_what_comes_first_but_not_for_ever() -> None:

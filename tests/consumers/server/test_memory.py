@@ -93,8 +93,8 @@ def test_resident_memory_is_measured() -> None:
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of a hundred items."""
-    events = [event(at % 50, "ab"[at % 2], at % 3 == 0, at % 97 / 97, f"i{at // 20}")
-              for at in range(2000)]  # fmt: skip
+    events = [event(index % 50, "ab"[index % 2], index % 3 == 0, index % 97 / 97, f"i{index // 20}")
+              for index in range(2000)]  # fmt: skip
     return make_store(tmp_path_factory.mktemp("many"), events)
 
 
@@ -114,7 +114,7 @@ def served(store: Path, *flags: str) -> Iterator[str]:
 def scraped(url: str) -> Mapping[str, float]:
     """The series of the serving process itself."""
     families = text_string_to_metric_families(httpx.get(url + "metrics", timeout=LIMIT_S).text)
-    return {one.name: one.value for family in families for one in family.samples}
+    return {sample.name: sample.value for family in families for sample in family.samples}
 
 
 def test_a_server_keeps_no_more_than_it_may_and_says_how_much_it_uses(many: Path) -> None:
@@ -126,13 +126,13 @@ def test_a_server_keeps_no_more_than_it_may_and_says_how_much_it_uses(many: Path
                 for views in ("headline", "all"):
                     whole = f"{url}{query}&views={views}"
                     assert httpx.get(whole, timeout=LIMIT_S).status_code == 200
-            found = scraped(url)
-        sizes[flags] = found["streammetrics_cache_bytes"]
-        resident[flags] = found["process_resident_memory_bytes"]
-        assert found["process_open_fds"] > 3 and found["process_cpu_seconds_total"] > 0
-        assert found["streammetrics_build_info"] == 1
-        wanted = limit if flags else default_cache_bytes()
-        assert found["streammetrics_cache_limit_bytes"] == wanted
+            samples = scraped(url)
+        sizes[flags] = samples["streammetrics_cache_bytes"]
+        resident[flags] = samples["process_resident_memory_bytes"]
+        assert samples["process_open_fds"] > 3 and samples["process_cpu_seconds_total"] > 0
+        assert samples["streammetrics_build_info"] == 1
+        expected = limit if flags else default_cache_bytes()
+        assert samples["streammetrics_cache_limit_bytes"] == expected
     (small, large), (little, much) = sizes.values(), resident.values()
     assert small <= limit < large
     # What is removed is given back. Keys that states share are counted for each of them.

@@ -57,8 +57,8 @@ def test_a_request_of_two_lengths_is_refused_and_its_connection_closed(store: Pa
                 smuggled = f"GET /readyz HTTP/1.1\r\nhost: {parts.netloc}\r\n\r\n"
                 client.sendall(f"{head}0\r\n\r\n{smuggled}".encode())
                 answer = b""
-                while more := client.recv(1 << 16):  # until the server closes it
-                    answer += more
+                while chunk := client.recv(1 << 16):  # until the server closes it
+                    answer += chunk
             assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1 ") == 1
             assert b"either Content-Length or Transfer-Encoding" in answer
         assert status(url, "/healthz", **{"content-length": "0"}) == 200

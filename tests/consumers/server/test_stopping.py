@@ -27,8 +27,8 @@ ALL = b"api/results?window=all&views=all"
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store whose results are some megabytes: more than the kernel buffers of one answer."""
     events = [
-        event(60 * (at % 2), "ab"[at % 4 > 1], at % 3 == 0, 0.5, f"item {at // 4}")
-        for at in range(1200)
+        event(60 * (index % 2), "ab"[index % 4 > 1], index % 3 == 0, 0.5, f"item {index // 4}")
+        for index in range(1200)
     ]
     return make_store(tmp_path_factory.mktemp("large"), events)
 

@@ -40,8 +40,8 @@ def test_without_the_token_nothing_is_told(client: Client) -> None:
     ):
         for path in PATHS:
             answer = client.get(path, headers=header)  # type: ignore[arg-type]
-            said = answer.status_code, answer.headers["www-authenticate"]
-            assert said == (401, "Bearer"), (path, header)
+            refusal = answer.status_code, answer.headers["www-authenticate"]
+            assert refusal == (401, "Bearer"), (path, header)
             assert "generation" not in answer.text and TOKEN not in answer.text
             assert answer.headers["x-content-type-options"] == "nosniff"
             if path.startswith("/api/"):
@@ -63,14 +63,14 @@ def test_a_browser_is_led_to_the_same_view_with_a_cookie(client: Client) -> None
     first = client.get("/", params=[("token", TOKEN), *shared])
     assert first.status_code == 303
     assert first.headers["location"] == "/?window=latest&where=variant%3Da%26b"
-    told = first.headers["set-cookie"]
-    assert "HttpOnly" in told and "SameSite=lax" in told
-    assert TOKEN not in told
-    [(name, morsel)] = SimpleCookie(told).items()
-    again = client.get(first.headers["location"], headers={"cookie": f"{name}={morsel.value}"})
-    assert again.status_code == 200
-    other = client.get("/", headers={"cookie": f"{name}={morsel.value[:-1]}"})
-    assert other.status_code == 401
+    cookie = first.headers["set-cookie"]
+    assert "HttpOnly" in cookie and "SameSite=lax" in cookie
+    assert TOKEN not in cookie
+    [(name, morsel)] = SimpleCookie(cookie).items()
+    second = client.get(first.headers["location"], headers={"cookie": f"{name}={morsel.value}"})
+    assert second.status_code == 200
+    forged = client.get("/", headers={"cookie": f"{name}={morsel.value[:-1]}"})
+    assert forged.status_code == 401
     wrong = client.get("/?token=wrong")
     assert wrong.status_code == 401 and "set-cookie" not in wrong.headers
 
@@ -83,6 +83,6 @@ def test_the_address_is_never_another_host_s(client: Client) -> None:
 def test_cookies_of_two_servers_of_one_machine_do_not_meet(ledger: Ledger) -> None:
     names = set()
     for token in ("a" * 16, "b" * 16):
-        one = Client(application(ledger, store="s", settings=ServerConfig(token=token)))
-        names.add(one.get(f"/?token={token}").headers["set-cookie"].partition("=")[0])
+        token_client = Client(application(ledger, store="s", settings=ServerConfig(token=token)))
+        names.add(token_client.get(f"/?token={token}").headers["set-cookie"].partition("=")[0])
     assert len(names) == 2

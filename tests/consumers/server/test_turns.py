@@ -59,10 +59,10 @@ def test_answers_that_wait_hold_up_no_probe_and_none_of_another_kind(
     end = Event()
 
     def slowed(name: str, work: Callable[..., object]) -> Callable[..., object]:
-        def slowly(*given: object, **named: object) -> object:
+        def slowly(*given: object, **keywords: object) -> object:
             begun.append(name)
             assert end.wait(LIMIT_S)
-            return work(*given, **named)
+            return work(*given, **keywords)
 
         return slowly
 
@@ -77,7 +77,7 @@ def test_answers_that_wait_hold_up_no_probe_and_none_of_another_kind(
                 assert (await client.get(path)).status_code == 200, path
             assert len(begun) == at_once
             end.set()
-            assert {one.status_code for one in await asyncio.gather(*waiting)} == {200}
+            assert {answer.status_code for answer in await asyncio.gather(*waiting)} == {200}
 
     for module, name in map(WORK.__getitem__, slow):
         monkeypatch.setattr(module, name, slowed(name, getattr(module, name)))
@@ -86,10 +86,10 @@ def test_answers_that_wait_hold_up_no_probe_and_none_of_another_kind(
 
 
 def test_what_nobody_waits_for_is_not_made() -> None:
-    made: list[str] = []
+    paths: list[str] = []
 
     def make(request: Request) -> Response:
-        made.append(request.url.path)
+        paths.append(request.url.path)
         return Response()
 
     async def ask() -> Response:
@@ -100,4 +100,4 @@ def test_what_nobody_waits_for_is_not_made() -> None:
         turn = Turn(Queue())
         return await ConcurrencyLimiter(1, turn).limited(make)(Request(scope, gone))
 
-    assert (asyncio.run(ask()).status_code, made) == (499, [])
+    assert (asyncio.run(ask()).status_code, paths) == (499, [])

@@ -105,9 +105,9 @@ def test_the_lifts_of_closed_units_are_the_true_ones(many_events: pl.DataFrame) 
                 float(part.std()) / len(part) ** 0.5 / mean  # type: ignore[arg-type]
                 for part, mean in zip((control, treatment), means, strict=True)
             ]
-            found, error = means[1] / means[0] - 1, math.hypot(*errors)
-            assert abs(found - float(lift)) < 3.5 * (1 + float(lift)) * error, (name, column)
-            assert lift == 0 or abs(found) > 2 * error, (name, column)
+            estimate, error = means[1] / means[0] - 1, math.hypot(*errors)
+            assert abs(estimate - float(lift)) < 3.5 * (1 + float(lift)) * error, (name, column)
+            assert lift == 0 or abs(estimate) > 2 * error, (name, column)
     feed = users.filter(experiment="feed").group_by("arm").agg((pl.col("crashes") > 0).mean())
     crashed = dict(feed.iter_rows())
     assert crashed["new"] > 1.8 * crashed["old"]

@@ -49,12 +49,12 @@ def test_a_rate_is_kept_by_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         seconds[0] += wait_s
 
     monkeypatch.setattr("streammetrics_consumers.simulate.output.time.sleep", sleep)
-    told: list[Progress] = []
-    write(Simulation(100, 1), str(tmp_path / "x"), 50.0, told.append, lambda: seconds[0])
+    reports: list[Progress] = []
+    write(Simulation(100, 1), str(tmp_path / "x"), 50.0, reports.append, lambda: seconds[0])
     assert len((tmp_path / "x").read_bytes().splitlines()) == 100
     assert seconds[0] == 2.0
     assert max(waits) <= 0.1 + 1e-9
-    assert (told[-1].rows, told[-1].remaining) == (100, 0)
+    assert (reports[-1].rows, reports[-1].remaining) == (100, 0)
 
 
 def test_a_stream_fills_the_partitions_of_a_topic_in_turn_and_is_counted(
@@ -69,9 +69,9 @@ def test_a_stream_fills_the_partitions_of_a_topic_in_turn_and_is_counted(
     assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
     capsys.readouterr()
     assert main(["results", str(tmp_path / "store.db"), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["rows_read"] == 3000
-    assert found["offsets"] == {f"{topic}/{number}": 1000 for number in range(3)}
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["rows_read"] == 3000
+    assert answer["offsets"] == {f"{topic}/{number}": 1000 for number in range(3)}
 
 
 def test_a_topic_and_a_broker_that_are_not_there_are_said(
@@ -97,18 +97,18 @@ def test_impressions_and_outcomes_on_two_topics_are_what_they_are_in_one_file(
     )
     in_one = JOINED_CONFIG.replace("size_s = 21600", "size_s = 21600\nlateness_s = 7200")
     on_two = in_one.replace('kind = "file"\npath = "events.jsonl"\n', source)
-    found = []
+    answers = []
     for name, text in (("one", in_one), ("two", on_two)):
         config = tmp_path / f"{name}.toml"
         config.write_text(text.replace("demo.db", f"{name}.db"), encoding="utf-8")
         assert main(["run", str(config), "--until-end", "--close", "--no-serve"]) == 0
         capsys.readouterr()
         assert main(["results", str(tmp_path / f"{name}.db"), "--json"]) == 0
-        found.append(json.loads(capsys.readouterr().out))
-    one, two = found
-    assert two["results"] == one["results"] and len(one["results"]) > 10
-    assert two["join"] == {**one["join"], "closed_ms": two["join"]["closed_ms"]}
-    assert one["join"]["pending"] == 0 and one["join"]["repeated"] > 0
+        answers.append(json.loads(capsys.readouterr().out))
+    single, joined = answers
+    assert joined["results"] == single["results"] and len(single["results"]) > 10
+    assert joined["join"] == {**single["join"], "closed_ms": joined["join"]["closed_ms"]}
+    assert single["join"]["pending"] == 0 and single["join"]["repeated"] > 0
 
 
 EVENT = """
@@ -122,19 +122,19 @@ score = "score"
 
 
 def sent(format: Format, size: int, events: int = 10_000) -> list[bytes]:
-    found: list[bytes] = []
+    messages: list[bytes] = []
     stream = Simulation(events, 3, format)
-    with packed(found.extend, format, size) as sink:
+    with packed(messages.extend, format, size) as sink:
         for batch in stream.batches():
             sink(batch)
-    return found
+    return messages
 
 
 @pytest.mark.parametrize("format", MESSAGES)
 def test_messages_carry_the_stream_and_its_faults(format: Format) -> None:
     values = sent(format, 1000)
-    made = of_format(format, event=EVENT, slices=SLICES.replace("phase", "segment"))
-    delta = counted(made, in_chunks(values, []))
+    settings = of_format(format, event=EVENT, slices=SLICES.replace("phase", "segment"))
+    delta = counted(settings, in_chunks(values, []))
     assert len(values) == 10
     assert delta.counters.rows == 10_000
     assert 3 <= delta.counters.quarantined <= 20
@@ -146,10 +146,10 @@ def test_messages_carry_the_stream_and_its_faults(format: Format) -> None:
 
 def test_the_last_message_has_the_rest_and_one_event_a_message_is_sent_as_it_is() -> None:
     for format, sizes in (("ndjson", [3, 3, 3, 1]), ("jsonl", [0] * 10)):
-        found: list[bytes] = []
-        with packed(found.extend, format, 3) as sink:
+        messages: list[bytes] = []
+        with packed(messages.extend, format, 3) as sink:
             sink([b"{}"] * 10)
-        assert [value.count(b"\n") for value in found] == sizes
+        assert [value.count(b"\n") for value in messages] == sizes
 
 
 def test_of_two_topics_the_second_has_the_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,12 +64,14 @@ def test_the_items_of_a_request_are_a_ranked_list_of_one_user() -> None:
         if {"ts", "variant", "score"} <= event.keys() and isinstance(event["score"], float):
             lists.setdefault(event["list"], []).append(event)
     assert len(lists) == 300 and sum(map(len, lists.values())) > 2_980
-    for of in lists.values():
-        assert len({event["user"] for event in of}) == 1
-        assert len({event["item"] for event in of}) == len(of)
-        ranked = [event["score"] for event in of if event["score"] == event["score"]]
+    for events in lists.values():
+        assert len({event["user"] for event in events}) == 1
+        assert len({event["item"] for event in events}) == len(events)
+        ranked = [event["score"] for event in events if event["score"] == event["score"]]
         assert ranked == sorted(ranked, reverse=True)
-        assert [event["position"] for event in of] == sorted(event["position"] for event in of)
+        assert [event["position"] for event in events] == sorted(
+            event["position"] for event in events
+        )
     shown = lines(JoinedSimulation(Simulation(3_000, 7, items=10)))
     ids = {line.partition(b'"list":"')[2][:-2] for line in shown if b'"impression"' in line[:20]}
     assert 270 < len(ids) < 330
@@ -77,8 +79,8 @@ def test_the_items_of_a_request_are_a_ranked_list_of_one_user() -> None:
 
 def test_lists_have_the_truth_of_the_stream_without_them_and_a_column_in_csv() -> None:
     drawn = [next(Simulation(8_190, 7, items=items).drawn())[1] for items in (1, 10)]
-    one, ten = (np.sort(draws.levels) for draws in drawn)
-    assert np.array_equal(one, ten)
+    single_levels, ten = (np.sort(draws.levels) for draws in drawn)
+    assert np.array_equal(single_levels, ten)
     assert len(np.unique(drawn[1].clock_ms)) == 819
     assert Simulation(1, 7, "csv", items=10).header() == Simulation(1, 7, "csv").header() + b",list"  # type: ignore[operator]
     assert lines(Simulation(1, 7, "csv", items=10))[0].endswith(b",l7-000000000")
@@ -89,10 +91,10 @@ def test_the_truth_is_what_many_events_come_close_to() -> None:
     decoder, truth = Decoder(config(**SIMULATED)), simulation.truth()
     auc = {name: ExactAUC() for name in truth}
     for batch in simulation.batches():
-        found = decoder.decode(chunk(batch))
-        labels = np.asarray(found.columns["label:label"])
-        scores = np.asarray(found.columns["score:real"])
-        variants = found.keys["variant"]
+        decoded = decoder.decode(chunk(batch))
+        labels = np.asarray(decoded.columns["label:label"])
+        scores = np.asarray(decoded.columns["score:real"])
+        variants = decoded.keys["variant"]
         for code, name in enumerate(variants.values):
             rows = (variants.codes == code) & (labels <= 1)
             auc[str(name)].update(labels[rows].astype(int), scores[rows])
@@ -148,7 +150,7 @@ def test_events_are_broken_in_every_way_and_json_and_csv_hold_the_same() -> None
         fields = None if header is None else tuple(header.decode().split(","))
         broken = chunk([fault(line) for fault in _FAULTS[format]], fields=fields)
         decoded = Decoder(config(**SIMULATED)).decode(broken)
-        assert [one.reason for one in decoded.refused] == reasons
+        assert [refusal.reason for refusal in decoded.refused] == reasons
         assert len(decoded.at) == 1  # a label of 2, which metrics refuse
     (plain,) = lines(Simulation(1))
     event = {name: str(value) for name, value in json.loads(plain).items()}

@@ -57,10 +57,10 @@ class Compactions:
 
     def _merge(self) -> None:
         compactor, run, rows = self._plans.pop()
-        done = None
+        outcome = None
         with suppress(StoreReplaced, StoreUnavailable):
-            done = compactor.merge(run, rows)
-        self._seen["compaction was late" if done is None else "compacted"] += 1
+            outcome = compactor.merge(run, rows)
+        self._seen["compaction was late" if outcome is None else "compacted"] += 1
 
 
 PRINT = "print of an experiment"
@@ -112,19 +112,19 @@ class Looks:
         heads = heads_of(version.heads, version.retry)
         return ledger, LookRow(Look.at(PRINT, generation, heads, {}), None, {}), claimed_ms
 
-    def take(self, mine: Ledger, row: LookRow, claimed_ms: int) -> None:
+    def take(self, ledger: Ledger, row: LookRow, claimed_ms: int) -> None:
         """Take a look that was read, if it still may be taken."""
         with suppress(StoreReplaced):
-            done = take(mine.store, row, claimed_ms)
-            self._seen["looked" if done else "look was late"] += 1
+            is_taken = take(ledger.store, row, claimed_ms)
+            self._seen["looked" if is_taken else "look was late"] += 1
 
 
 def require_in_order(ledger: Ledger, generation: int) -> None:
     """No look is at more than the store has counted, and each is at no less than the one before."""
     monitor = monitor_of(ledger, generation, PRINT)
-    now = view(ledger, lambda seen: seen.version, generation=generation)
+    now = view(ledger, lambda snapshot: snapshot.version, generation=generation)
     before: dict[str, int] = {}
-    places = [dict(one.heads) for one in monitor.looks.values()]
+    places = [dict(look.heads) for look in monitor.looks.values()]
     places.sort(key=lambda heads: (sum(heads.values()), len(heads)))  # a new log may stand at 0
     for heads in [*places, heads_of(now.heads, now.retry)]:
         if any(heads.get(name, -(1 << 62)) < offset for name, offset in before.items()):
@@ -163,8 +163,8 @@ def make_anew(store: Store, keep: Collection[str] = ()) -> None:
             if table.name not in (*keep, "meta"):
                 connection.execute(delete(table))
         if "meta" not in keep:
-            mine = update(schema.meta).where(schema.meta.c.key == schema.STORE_ID)
-            connection.execute(mine.values(value=secrets.token_hex(16)))
+            statement = update(schema.meta).where(schema.meta.c.key == schema.STORE_ID)
+            connection.execute(statement.values(value=secrets.token_hex(16)))
 
 
 def _count_on(connection: Connection, table: Table) -> None:

@@ -53,22 +53,22 @@ class StoredLook(NamedTuple):
 
 def looks_at(ledger: Ledger, name: str) -> list[StoredLook]:
     """All looks at an experiment, in order."""
-    of = declared(ledger.generation(), name)
-    assert of is not None
+    experiment = declared(ledger.generation(), name)
+    assert experiment is not None
 
     def work(connection: Connection) -> list[StoredLook]:
         readings: dict[int, dict[str, tuple[object, ...]]] = defaultdict(dict)
         for row in connection.execute(select(look_reading)):
             readings[row.look][row.comparison] = tuple(row)[2:]
         rows = connection.execute(
-            select(look).where(look.c.experiment == of.fingerprint).order_by(look.c.place)
+            select(look).where(look.c.experiment == experiment.fingerprint).order_by(look.c.place)
         )
-        found = []
+        stored_looks = []
         for row in rows:
             offsets = json.loads(row.heads)
             number = offsets.pop(RETRIES, 0)
-            found.append(StoredLook(offsets, number, row.watermark_ms, readings[row.id]))
-        return found
+            stored_looks.append(StoredLook(offsets, number, row.watermark_ms, readings[row.id]))
+        return stored_looks
 
     return ledger.store.read(work)
 
@@ -158,8 +158,8 @@ def steps_of(
             if edge is not None:
                 stand = {str(log): edge.stand.get(log, 0) for log in logs}
                 yield stand, edge.retry, order, ("end" if order else "resume" if place else "add")
-    for one in looks:
-        yield one.offsets, one.retry, 1, "look"
+    for stored_look in looks:
+        yield stored_look.offsets, stored_look.retry, 1, "look"
 
 
 def require_as_alone(
@@ -176,12 +176,12 @@ def require_as_alone(
     looks, retries = looks_at(ledger, name), defaultdict[int, list[Place]](list)
     for row in ledger.quarantine(done=True, limit=100_000):
         retries[row.retry or 0].append((row.partition, row.offset))
-    alone = ChosenEntries.open(str(path), create=True)
-    make_anew(alone.store)
-    alone.close()
-    with closing(ChosenEntries.open(str(path))) as alone:
-        assert isinstance(alone, ChosenEntries)
-        run = Alone(alone, configs[0], logs, retries)
+    single_ledger = ChosenEntries.open(str(path), create=True)
+    make_anew(single_ledger.store)
+    single_ledger.close()
+    with closing(ChosenEntries.open(str(path))) as single_ledger:
+        assert isinstance(single_ledger, ChosenEntries)
+        run = Alone(single_ledger, configs[0], logs, retries)
         run.begin(configs[0], Requested())
         for step in sorted(steps_of(course, looks, logs), key=_order):
             _take(run, step, name, configs)
@@ -189,7 +189,7 @@ def require_as_alone(
             return 0
         ends = {str(partition): log.next_offset for partition, log in logs.items()}
         run.advance(ends, max(retries, default=0))
-        _compare(ledger, name, looks, alone)
+        _compare(ledger, name, looks, single_ledger)
     return len(looks)
 
 
@@ -199,26 +199,32 @@ def _order(step: Step) -> tuple[int, int, int]:
 
 
 def _take(run: Alone, step: Step, name: str, configs: tuple[Config, Config]) -> None:
-    offsets, last_retry, _, what = step
-    if what == "look":
+    offsets, last_retry, _, action = step
+    if action == "look":
         run.advance(offsets, last_retry)
         look_now(run.ledger, run.generation.id, None, name)
         return
     beginnings = {str(partition): log.beginning for partition, log in run.logs.items()}
     read = {log: offset for log, offset in offsets.items() if offset > beginnings[log]}
     run.advance(read, last_retry)
-    own = (experiment_set(name),)
-    requested = {"end": Requested(drop=own), "resume": Requested(resume=own), "add": Requested()}
-    run.begin(configs[what != "end"], requested[what])
+    metric_sets = (experiment_set(name),)
+    requested = {
+        "end": Requested(drop=metric_sets),
+        "resume": Requested(resume=metric_sets),
+        "add": Requested(),
+    }
+    run.begin(configs[action != "end"], requested[action])
 
 
 def _compare(ledger: Ledger, name: str, looks: Sequence[StoredLook], alone: Ledger) -> None:
     if states_of(ledger, name) != states_of(alone, name):
         raise Differs(f"states of {name} differ from those of it alone")
     expected = looks_at(alone, name)
-    for look_, other in zip(looks, expected, strict=False):
-        if look_._replace(retry=0) != other._replace(retry=0):
-            raise Differs(f"a look at {name} differs from that at it alone: {look_}, {other}")
+    for look_, expected_look in zip(looks, expected, strict=False):
+        if look_._replace(retry=0) != expected_look._replace(retry=0):
+            raise Differs(
+                f"a look at {name} differs from that at it alone: {look_}, {expected_look}"
+            )
     if len(looks) != len(expected):
         raise Differs(f"{len(looks)} looks at {name}, and {len(expected)} at it alone")
     if verdicts(ledger, name) != verdicts(alone, name):

@@ -169,12 +169,17 @@ class Experiments(Plain):
 
     def look(self, world: World, name: str) -> None:
         """Look at an experiment as a worker does it."""
-        of = declared(world.ledger.generation(world.generation.id), name)
-        if of is None or of.ended:
+        experiment = declared(world.ledger.generation(world.generation.id), name)
+        if experiment is None or experiment.ended:
             return
         now_ms, store = next(self.now_ms), world.ledger.store
         is_due = claim(
-            store, world.generation.id, of.fingerprint, now_ms=now_ms, every_ms=1, last=False
+            store,
+            world.generation.id,
+            experiment.fingerprint,
+            now_ms=now_ms,
+            every_ms=1,
+            last=False,
         )
         assert is_due
         world.seen[f"look at {name}"] += look_now(world.ledger, world.generation.id, now_ms, name)
@@ -210,12 +215,12 @@ class Experiments(Plain):
                 at_ms = time_of(row)
                 for start in (None, at_ms // SIZE_MS * SIZE_MS):
                     rows[start].append(row)
-            for start, own in rows.items():
-                arms = (row["exps"][name] for row in own)
+            for start, window_rows in rows.items():
+                arms = (row["exps"][name] for row in window_rows)
                 keys = [(0, "start", arm if arm in ("a", "b") else None) for arm in arms]
-                users = [row["user"] for row in own]
+                users = [row["user"] for row in window_rows]
                 ctr = PerKey(UserGroups(Ratio()), 10_000)
-                ctr.update(keys, groups=users, numerators=[row["label"] for row in own])
+                ctr.update(keys, groups=users, numerators=[row["label"] for row in window_rows])
                 units = PerKey(Units(max_units=1_000_000), 10_000)
                 units.update(keys, units=users)
                 prefix = experiment_set(name)

@@ -77,8 +77,8 @@ KILLS: Final = Kills()
 def made(names: tuple[str, ...], rest: str = "") -> Config:
     """The config with these experiments. rest: further lines of [exposures]."""
     for name in names:
-        control, *others = ARMS[name]
-        variants = json.dumps([control, others[0]])
+        control, *treatments = ARMS[name]
+        variants = json.dumps([control, treatments[0]])
         rest += f"[experiments.{name}]\n" + PLAN.format(control=control, variants=variants)
     return exposed_config(windows=WINDOWS, metrics=METRICS, slices="by = [[]]", rest=rest)
 
@@ -107,8 +107,8 @@ class Exposed(Plain):
         self.logs = {}
         self.ahead = {}
         self.events: dict[Place, Event] = {}
-        for partition, some in arriving.items():
-            events = [event for _, event in sorted(some, key=lambda pair: pair[0])]
+        for partition, arrivals in arriving.items():
+            events = [event for _, event in sorted(arrivals, key=lambda pair: pair[0])]
             log = log_of(rng, [json.dumps(event).encode() for event in events])
             self.ahead[partition] = {offset for offset in log.offsets if rng.random() < 0.1}
             self.logs[partition] = log
@@ -145,9 +145,9 @@ class Exposed(Plain):
     def deploy(self, world: World) -> None:
         """Add an experiment, end it, or resume it."""
         closed_ms, stand = closed_to(world), world.stand()
-        own = (experiment_set(ADDED),)
+        metric_sets = (experiment_set(ADDED),)
         if ADDED in self.running:
-            action, requested = "ended", Requested(drop=own)
+            action, requested = "ended", Requested(drop=metric_sets)
             self.running.remove(ADDED)
             self.phases[-1] = (self.phases[-1][0], closed_ms)
             self.ended = stand
@@ -156,7 +156,7 @@ class Exposed(Plain):
         else:
             is_new = self.ended is None
             action = "added" if is_new else "resumed"
-            requested = Requested() if is_new else Requested(resume=own)
+            requested = Requested() if is_new else Requested(resume=metric_sets)
             self.running.append(ADDED)
             self.phases.append((closed_ms, None))
         world.seen[action] += 1
@@ -259,20 +259,20 @@ def closed_to(world: World) -> int:
 def closed_over_records_in_hand(world: World) -> None:
     """A worker has records in hand while the other log is read to its end, and events are closed
     without them."""
-    held, other = world.rng.sample(list(world.logs), 2)
-    worker = take_over(world, held, world.rng.randrange(1, 12))
-    take_over(world, other, ALL).leave()
+    first, second = world.rng.sample(list(world.logs), 2)
+    worker = take_over(world, first, world.rng.randrange(1, 12))
+    take_over(world, second, ALL).leave()
     worker.leave()
 
 
 def closing_that_was_lost(world: World) -> None:
     """Events are closed, a worker refuses what comes too late for that, and the store goes back to
     before the closing."""
-    held, other = world.rng.sample(list(world.logs), 2)
-    take_over(world, held, world.rng.randrange(1, 4)).leave()
+    first, second = world.rng.sample(list(world.logs), 2)
+    take_over(world, first, world.rng.randrange(1, 4)).leave()
     saved = SavedStore(world.ledger.store)
-    take_over(world, other, ALL).leave()
-    worker = take_over(world, held, ALL)
+    take_over(world, second, ALL).leave()
+    worker = take_over(world, first, ALL)
     put_back(world, saved)
     worker.leave()
 
@@ -351,12 +351,17 @@ def merged_after_a_closing(world: World) -> None:
         for partition in world.logs:
             commit_alone(world, partition, 3)
             take_over(world, partition, 6).leave()
-    plans = [(one, run, rows) for one in compactors for run in one.runs() for rows in one.plan(run)]
+    plans = [
+        (merger, run, rows)
+        for merger in compactors
+        for run in merger.runs()
+        for rows in merger.plan(run)
+    ]
     for partition in world.logs:
         take_over(world, partition, ALL).leave()
     for compactor, run, rows in plans:
-        done = compactor.merge(run, rows)
-        world.seen["compaction was late" if done is None else "compacted"] += 1
+        outcome = compactor.merge(run, rows)
+        world.seen["compaction was late" if outcome is None else "compacted"] += 1
 
 
 def back_after_all_was_read(world: World) -> None:

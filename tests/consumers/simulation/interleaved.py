@@ -204,8 +204,8 @@ class World:
             self.unsteady.fails = [how] * rng.choice([1, 1, 2])
         draw = rng.random()
         if draw < 0.6:
-            held = set(life.worker._work)
-            self.seen["zombie"] += bool(held - life.owned)
+            partitions = set(life.worker._work)
+            self.seen["zombie"] += bool(partitions - life.owned)
             self.attempt(index, Deliver(rng.randrange(1, 12)))
         elif draw < 0.7:
             self.seen["again"] += 1
@@ -258,10 +258,10 @@ class World:
 
     def retry(self) -> None:
         """Refused events are tried again, by two at once, of whom one may fail."""
-        made = lenient(self.config)
+        wide = lenient(self.config)
         with suppress(StoreUnavailable):
             self.unsteady.fails = self.rng.choice([[], [], ["before"], ["after"]])[:]
-            for page in retry(made, self.ledger, now_ms=lambda: 0, page=self.rng.choice((1, 3, 99)),
+            for page in retry(wide, self.ledger, now_ms=lambda: 0, page=self.rng.choice((1, 3, 99)),
                               opener=lambda config, options: MemorySource(self.logs)):  # fmt: skip
                 self.seen["retried"] += bool(page.counted)
         self.unsteady.fails.clear()
@@ -295,9 +295,11 @@ class World:
     def look(self) -> None:
         """No head ever goes back."""
         for head in self.ledger.heads(self.generation):
-            known = self.heads.get(head.partition, 0)
-            if head.next_offset < known:
-                raise Differs(f"{head.partition} went back from {known} to {head.next_offset}")
+            last_offset = self.heads.get(head.partition, 0)
+            if head.next_offset < last_offset:
+                raise Differs(
+                    f"{head.partition} went back from {last_offset} to {head.next_offset}"
+                )
             self.heads[head.partition] = head.next_offset
 
     # -- the end ------------------------------------------------------------------------------
@@ -332,12 +334,12 @@ class World:
 
     def compare(self) -> None:
         """Everything but windows below the floor: these are gone, and their rows in the totals."""
-        found = counted(self.ledger)
+        counts = counted(self.ledger)
         floor_ms = self.ledger.generation(self.generation.id).floor_ms
-        self.known = self.plot.known_at_last(self, found)
+        self.known = self.plot.known_at_last(self, counts)
         self.seen["refused as closed"] += bool(self.known.refused)
         self.seen["floor rose"] += floor_ms is not None
-        for why in differences(self.plot, self.known, found, floor_ms):
+        for why in differences(self.plot, self.known, counts, floor_ms):
             raise Differs(why)
         if self.ledger.snapshot().incomplete:
             raise Differs("what was lost is counted again, and results are incomplete all the same")
@@ -361,12 +363,12 @@ def first_found(
 ) -> int | None:
     """The first of these seeds that fails, None where none does."""
     # Some are found by the store's own conditions.
-    found: tuple[type[Exception], ...] = (Differs, LedgerError, *errors)
+    failures: tuple[type[Exception], ...] = (Differs, LedgerError, *errors)
     for seed in seeds:
         try:
             interleave(simulation, seed)
         except SettingsChanged:
             raise  # a mistake of the simulation: it asks for no change that may be refused
-        except found:
+        except failures:
             return seed
     return None

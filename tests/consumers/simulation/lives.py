@@ -80,9 +80,9 @@ class FusedSource(MemorySource):
     group: Group
 
     def poll(self, timeout_s: float) -> list[Chunk]:
-        found = super().poll(timeout_s)
+        chunks = super().poll(timeout_s)
         self.fuse.passes("after poll")
-        return found
+        return chunks
 
     def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
         self.fuse.passes("told")

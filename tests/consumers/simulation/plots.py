@@ -142,13 +142,13 @@ class Plain:
 
     def found(self, counted: Counted) -> Counted:
         """What is compared of a ledger: how many rows had expired is up to when they came."""
-        counters = {log: replace(one, expired=0) for log, one in counted.counters.items()}
+        counters = {log: replace(counter, expired=0) for log, counter in counted.counters.items()}
         return replace(counted, counters=counters)
 
 
-def lenient(made: Config) -> Config:
+def lenient(settings: Config) -> Config:
     """The same states, and no event is too far ahead of its record."""
-    return replace(made, windows=replace(made.windows, max_ahead_s=10**6))
+    return replace(settings, windows=replace(settings.windows, max_ahead_s=10**6))
 
 
 class Late(Plain):
@@ -176,10 +176,12 @@ class Repeated(Plain):
                     earlier = values[-1 - rng.randrange(min(len(values), 9))]
                     if earlier and earlier not in KNOWN_BROKEN:
                         # It may come again with a later time, which moves the clock of the ids.
-                        again = json.loads(earlier)
+                        repeat = json.loads(earlier)
                         later = iso(i * HOURS * 3_600_000 // size + 3_400_000)
-                        again["ts"] = max(again["ts"], later) if rng.random() < 0.5 else again["ts"]
-                        values.append(json.dumps(again).encode())
+                        repeat["ts"] = (
+                            max(repeat["ts"], later) if rng.random() < 0.5 else repeat["ts"]
+                        )
+                        values.append(json.dumps(repeat).encode())
             self.logs[partition] = log_of(rng, values)
 
     def expected(self, known: Known) -> Counted:
@@ -187,19 +189,21 @@ class Repeated(Plain):
         assert dedup is not None
         once, repeated = {}, {}
         for partition, log in self.logs.items():
-            at = [i for i, value in enumerate(log.values) if value and value not in KNOWN_BROKEN]
-            seen = [json.loads(log.values[i] or b"") for i in at]
-            events = [(int(one["id"]), time_of(one)) for one in seen]
-            again = plain(events, dedup.retention_ms, dedup.pane_ms)
-            gone = {i for i, twice in zip(at, again, strict=True) if twice}
+            indexes = [
+                i for i, value in enumerate(log.values) if value and value not in KNOWN_BROKEN
+            ]
+            payloads = [json.loads(log.values[i] or b"") for i in indexes]
+            events = [(int(payload["id"]), time_of(payload)) for payload in payloads]
+            repeats = plain(events, dedup.retention_ms, dedup.pane_ms)
+            gone = {i for i, twice in zip(indexes, repeats, strict=True) if twice}
             left = [i for i in range(len(log.values)) if i not in gone]
-            some = [log.values[i] for i in left], [log.offsets[i] for i in left]
-            once[partition] = Log(*some, beginning=log.beginning, next_offset=log.next_offset)
+            columns = [log.values[i] for i in left], [log.offsets[i] for i in left]
+            once[partition] = Log(*columns, beginning=log.beginning, next_offset=log.next_offset)
             repeated[partition] = len(gone)
-        found = fold(once, groupings=GROUPINGS, metrics=METRICS, spans=known.spans)
-        return replace(found, counters={
-            log: replace(one, rows=one.rows + repeated[log], repeated=repeated[log])
-            for log, one in found.counters.items()
+        counts = fold(once, groupings=GROUPINGS, metrics=METRICS, spans=known.spans)
+        return replace(counts, counters={
+            log: replace(counter, rows=counter.rows + repeated[log], repeated=repeated[log])
+            for log, counter in counts.counters.items()
         })  # fmt: skip
 
 
@@ -224,8 +228,8 @@ class Clocked(Repeated):
                     (first, 0),
                     (first, 0),
                 ):
-                    one = json.loads(event(iso(at_ms + after_ms), rng.choice("ab"), i % 2))
-                    values.append(json.dumps({**one, "id": id_}).encode())
+                    payload = json.loads(event(iso(at_ms + after_ms), rng.choice("ab"), i % 2))
+                    values.append(json.dumps({**payload, "id": id_}).encode())
             self.logs[partition] = log_of(rng, values)
 
 
@@ -263,16 +267,16 @@ class Joined(Plain):
             shown: dict[str, object] = {"kind": "shown", "variant": rng.choice("ab"),
                                         "score": rng.randrange(64) / 64}  # fmt: skip
             delays = [rng.randrange(2 * LABEL_WINDOW_MS) for _ in range(rng.choice((0, 1, 2)))]
-            one = [(at_ms, shown), *((at_ms + d, {"kind": "click"}) for d in delays)]
-            for time_ms, what in one:
-                fields = {**what, "id": f"i{number}", "at_ms": time_ms, "ts": iso(time_ms)}
+            timeline = [(at_ms, shown), *((at_ms + d, {"kind": "click"}) for d in delays)]
+            for time_ms, details in timeline:
+                fields = {**details, "id": f"i{number}", "at_ms": time_ms, "ts": iso(time_ms)}
                 log = rng.choice(LOGS)
                 got[log] += [(time_ms + rng.randrange(59_000), fields)] * rng.choice((1, 1, 2))
         self.logs = {}
         self.events: dict[tuple[Partition, int], dict[str, object]] = {}
-        for partition, some in got.items():
-            fields_of = [one for _, one in sorted(some, key=lambda pair: pair[0])]
-            log = log_of(rng, [json.dumps(one).encode() for one in fields_of])
+        for partition, arrivals in got.items():
+            fields_of = [payload for _, payload in sorted(arrivals, key=lambda pair: pair[0])]
+            log = log_of(rng, [json.dumps(payload).encode() for payload in fields_of])
             self.logs[partition] = log
             places = ((partition, offset) for offset in log.offsets)
             self.events.update(zip(places, fields_of, strict=True))
@@ -287,24 +291,28 @@ class Joined(Plain):
     def expected(self, known: Known) -> Counted:
         shown: dict[object, dict[str, object]] = {}
         clicks: dict[object, list[int]] = {}
-        for place, one in self.events.items():
+        for place, payload in self.events.items():
             if place in known.refused:
                 continue
-            if one["kind"] == "shown":
-                shown[one["id"]] = one
+            if payload["kind"] == "shown":
+                shown[payload["id"]] = payload
             else:
-                clicks.setdefault(one["id"], []).append(int(str(one["at_ms"])))
+                clicks.setdefault(payload["id"], []).append(int(str(payload["at_ms"])))
         values: Values = []
-        for id_, one in shown.items():
-            at_ms = int(str(one["at_ms"]))
+        for id_, payload in shown.items():
+            at_ms = int(str(payload["at_ms"]))
             label = any(0 <= t - at_ms < LABEL_WINDOW_MS for t in clicks.get(id_, ()))
-            values.append(event(str(one["ts"]), str(one["variant"]), int(label), one["score"]))
+            values.append(
+                event(str(payload["ts"]), str(payload["variant"]), int(label), payload["score"])
+            )
         whole = fold({LOGS[0]: values}, groupings=GROUPINGS, metrics={"new": METRICS["new"]})
         ends = {p: (log.next_offset, None) for p, log in self.logs.items()}
         return Counted(whole.states, {}, ends, sorted(known.refused))
 
     def found(self, counted: Counted) -> Counted:
-        states = {state: one for state, one in counted.states.items() if state[0] in METRICS}
+        states = {
+            state: content for state, content in counted.states.items() if state[0] in METRICS
+        }
         heads = {log: (counted.heads[log][0], None) for log in self.logs}
         return Counted(states, {}, heads, counted.refused)
 
@@ -315,16 +323,16 @@ def iso(at_ms: int) -> str:
 
 
 def differences(
-    plot: Plain, known: Known, found: Counted, floor_ms: int | None, *, whole: bool = True
+    plot: Plain, knowledge: Known, found: Counted, floor_ms: int | None, *, whole: bool = True
 ) -> Iterator[str]:
     """What a ledger says otherwise than its logs: but for windows below the floor, which are gone,
     and whose rows are in the totals. whole: all is read, and nothing is to be read again."""
-    expected = plot.expected(known)
+    expected = plot.expected(knowledge)
     if floor_ms is not None:
         assert floor_ms % plot.size_ms == 0
         states = {
-            state: one
-            for state, one in expected.states.items()
+            state: content
+            for state, content in expected.states.items()
             if state[2] is None or state[2] >= floor_ms
         }
         expected = replace(expected, states=states)
@@ -333,11 +341,11 @@ def differences(
         is_too_high = floor_ms > plot.before.windows.floor_ms(lowest)
         if whole and is_too_high and not plot.is_pending:
             yield f"floor {floor_ms} is higher than the retention allows"
-    for partition, one in found.counters.items():
-        if one.expired and floor_ms is None:
+    for partition, counter in found.counters.items():
+        if counter.expired and floor_ms is None:
             yield "rows expired without a floor"
-        if one.expired > one.rows - one.quarantined:
-            yield f"{partition}: {one}"
+        if counter.expired > counter.rows - counter.quarantined:
+            yield f"{partition}: {counter}"
     found = plot.found(found)
     for name in ("states", "counters", "heads", "refused"):
         if getattr(found, name) != getattr(expected, name):

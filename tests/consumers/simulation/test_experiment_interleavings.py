@@ -62,9 +62,9 @@ def test_each_experiment_is_as_if_it_were_alone(
         simulation = simulated(ledger)
         for seed in range(SEEDS if databases is None else SEEDS // 4):
             interleave(simulation, FIRST + seed)
-    wanted = (*ACTIONS, "look at plain", "look at twin", "compared looks", "retried",
+    events = (*ACTIONS, "look at plain", "look at twin", "compared looks", "retried",
               "went back", "restart for settings", "compacted")  # fmt: skip
-    assert databases or not [what for what in wanted if not simulation.seen[what]]
+    assert databases or not [event for event in events if not simulation.seen[event]]
 
 
 # -- broken on purpose ----------------------------------------------------------------------------
@@ -77,9 +77,9 @@ def counted_by_workers_of_the_former_config(patch: pytest.MonkeyPatch) -> None:
     """An experiment that was taken out of the config is counted on, and an added one misses events
     after its start: nobody looks at the revision of the generation."""
 
-    def unchecked(connection: Connection, known: Generation, *, alone: bool = False) -> object:
+    def unchecked(connection: Connection, expected: Generation, *, alone: bool = False) -> object:
         query = generation.select().with_only_columns(generation.c.floor_ms)
-        return connection.scalar(query.where(generation.c.id == known.id))
+        return connection.scalar(query.where(generation.c.id == expected.id))
 
     patch.setattr(ledger_module, "check_generation", unchecked)
 

@@ -85,9 +85,9 @@ def killed_while_closing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, write_delta = closer_module.write_closing, ledger_write.write_delta
     close = closer_module.Closer.close
 
-    def close_a_while(self: closer_module.Closer, **named: bool) -> bool:
+    def close_a_while(self: closer_module.Closer, **keywords: bool) -> bool:
         monkeypatch.setattr(closer_module, "SLICE_S", 0 if KILLS.random() < 0.3 else 1)
-        return close(self, **named)
+        return close(self, **keywords)
 
     def write_closing(store: Store, *arguments: Any) -> None:
         KILLS.passes("before closing")
@@ -119,18 +119,18 @@ def test_events_count_in_the_arms_of_their_units(
         simulation = simulated(ledger)
         for seed in range(SEEDS if databases is None else SEEDS // 4):
             interleave(simulation, FIRST + seed)
-    wanted = (*ACTIONS, "before closing", "inside closing", "after closing", "retried", "compacted",
+    events = (*ACTIONS, "before closing", "inside closing", "after closing", "retried", "compacted",
               "went back", "zombie", "restart for settings", "refused as closed", "verified",
               *(upset.__name__ for upset in UPSETS))  # fmt: skip
-    assert databases or not [what for what in wanted if not simulation.seen[what]]
+    assert databases or not [event for event in events if not simulation.seen[event]]
 
 
 # -- broken on purpose: heads ---------------------------------------------------------------------
 def unfenced(patch: pytest.MonkeyPatch) -> None:
     """HEAD_AT_START, JOIN_STANDS: a commit or a closing is written wherever the head stands."""
 
-    def anywhere(known: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
-        return (head.c.id == known.id,)
+    def anywhere(expected: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
+        return (head.c.id == expected.id,)
 
     patch.setattr(ledger_write, "same_head_at", anywhere)
 
@@ -156,8 +156,8 @@ def not_at_the_head(patch: pytest.MonkeyPatch) -> None:
     def _assign(self: FusedSource, partitions: Sequence[Partition]) -> None:
         assign(self, partitions)
         for partition in partitions:
-            known = self.group.acknowledged.get(partition)
-            self.seek(partition, self.beginning(partition) if known is None else known)
+            offset = self.group.acknowledged.get(partition)
+            self.seek(partition, self.beginning(partition) if offset is None else offset)
 
     def take(self: Worker, chunk: Chunk) -> None:
         work = self._work.get(chunk.partition)
@@ -171,7 +171,7 @@ def not_at_the_head(patch: pytest.MonkeyPatch) -> None:
 
 def blind(patch: pytest.MonkeyPatch) -> None:
     """HEADS_COMPARED: a worker never compares what it knows with the store."""
-    patch.setattr(KnownHeads, "lost", lambda self, of: iter(()))
+    patch.setattr(KnownHeads, "lost", lambda self, expected: iter(()))
 
 
 def any_store(patch: pytest.MonkeyPatch) -> None:
@@ -182,9 +182,9 @@ def any_store(patch: pytest.MonkeyPatch) -> None:
 
 
 # -- closings -------------------------------------------------------------------------------------
-def _unchecked(connection: Connection, known: Generation, *, alone: bool = False) -> object:
+def _unchecked(connection: Connection, expected: Generation, *, alone: bool = False) -> object:
     query = generation.select().with_only_columns(generation.c.floor_ms)
-    return connection.scalar(query.where(generation.c.id == known.id))
+    return connection.scalar(query.where(generation.c.id == expected.id))
 
 
 def closed_by_the_former_config(patch: pytest.MonkeyPatch) -> None:
@@ -197,8 +197,8 @@ def fastest_partition(patch: pytest.MonkeyPatch) -> None:
     whole = closer_module.closable_ms
 
     def closable_ms(windows: WindowsConfig, of: Closing, heads: Sequence[Head]) -> int | None:
-        times = [one.greatest_event_ms for one in heads if one.greatest_event_ms is not None]
-        return whole(windows, of, [replace(one, greatest_event_ms=max(times)) for one in heads]
+        times = [entry.greatest_event_ms for entry in heads if entry.greatest_event_ms is not None]
+        return whole(windows, of, [replace(entry, greatest_event_ms=max(times)) for entry in heads]
                      if times else heads)  # fmt: skip
 
     patch.setattr(closer_module, "closable_ms", closable_ms)
@@ -275,7 +275,7 @@ def rows_as_they_are(patch: pytest.MonkeyPatch) -> None:
 
 def closed_although_logs_went_back(patch: pytest.MonkeyPatch) -> None:
     """A closing goes on where the store went back to before what allowed it."""
-    patch.setattr(ledger_closing, "_require_counted", lambda connection, of, logs: None)
+    patch.setattr(ledger_closing, "_require_counted", lambda connection, expected, logs: None)
 
 
 def known_in_two_readings(patch: pytest.MonkeyPatch) -> None:
@@ -284,11 +284,11 @@ def known_in_two_readings(patch: pytest.MonkeyPatch) -> None:
     def known_states(
         store: Store, of: Generation, metric: str, key_range: int, ranges: int
     ) -> list[tuple[DeltaMetadata, bytes]]:
-        own = delta.c.generation == of.id, delta.c.metric == metric
-        rows = store.read(lambda connection: list(ledger_closing.read_rows(connection, *own)))
+        terms = delta.c.generation == of.id, delta.c.metric == metric
+        rows = store.read(lambda connection: list(ledger_closing.read_rows(connection, *terms)))
         list(Compactor(store, above=1).steps())
-        kept = store.read(lambda connection: set(ledger_closing.read_rows(connection, *own)))
-        return list(ledger_closing.states(store, [row for row in rows if row in kept]))
+        survivors = store.read(lambda connection: set(ledger_closing.read_rows(connection, *terms)))
+        return list(ledger_closing.states(store, [row for row in rows if row in survivors]))
 
     patch.setattr(exposure_closing, "known_states", known_states)
 
@@ -306,7 +306,7 @@ def uncounted_deletes(patch: pytest.MonkeyPatch) -> None:
     ) -> None:
         ids = [extent.id for extent in group.extents]
         connection.execute(delete(delta).where(delta.c.id.in_(ids)))
-        rows = [ledger_write.delta_row(of, one.shard, one.start, one.end) for one in merged]
+        rows = [ledger_write.delta_row(of, merge.shard, merge.start, merge.end) for merge in merged]
         connection.execute(insert(delta), rows)
 
     patch.setattr(ledger_compact, "_exchange", exchange)
@@ -317,12 +317,12 @@ def retried_twice(patch: pytest.MonkeyPatch) -> None:
     count = ledger_quarantine._count
 
     def reopened(
-        connection: Connection, number: int, one: RetriedEntries, floor_ms: int | None
+        connection: Connection, number: int, batch: RetriedEntries, floor_ms: int | None
     ) -> None:
         table = ledger_quarantine.quarantine
-        for entry in one.entries:
+        for entry in batch.entries:
             connection.execute(update(table).where(table.c.id == entry.id).values(done=False))
-        count(connection, number, one, floor_ms)
+        count(connection, number, batch, floor_ms)
 
     patch.setattr(ledger_quarantine, "_count", reopened)
 
@@ -332,15 +332,17 @@ def two_retries(patch: pytest.MonkeyPatch) -> None:
     whole, write_shards = retry_module.write_retry, ledger_write.write_shards
 
     def write_retry(
-        store: Store, of: Generation, found: Sequence[RetriedEntries], **named: Any
+        store: Store, of: Generation, batches: Sequence[RetriedEntries], **keywords: Any
     ) -> int:
-        marked = [replace(one, delta=replace(one.delta, shards=())) for one in found]
-        number = whole(store, of, marked, **named)
+        marked = [replace(entries, delta=replace(entries.delta, shards=())) for entries in batches]
+        number = whole(store, of, marked, **keywords)
         if KILLS.random() < 0.5:
             raise StoreUnavailable("between")
-        for one in found:
-            delta_ = one.delta
-            store.write(lambda connection, _, made=delta_: write_shards(connection, made, number))
+        for batch in batches:
+            delta_ = batch.delta
+            store.write(
+                lambda connection, _, change=delta_: write_shards(connection, change, number)
+            )
         return number
 
     patch.setattr(retry_module, "write_retry", write_retry)
@@ -356,8 +358,8 @@ def exposed_after(patch: pytest.MonkeyPatch) -> None:
     """EXPOSED_BEFORE: an event counts in the arm of an exposure after it."""
     whole = as_of.attributed
 
-    def attributed(known: Any, units: Any, times: Any, window_ms: int | None) -> Any:
-        return whole(known, units, times + 10**9, window_ms)
+    def attributed(exposures: Any, units: Any, times: Any, window_ms: int | None) -> Any:
+        return whole(exposures, units, times + 10**9, window_ms)
 
     patch.setattr(exposed_rows, "attributed", attributed)
 
@@ -366,9 +368,9 @@ def last_exposure(patch: pytest.MonkeyPatch) -> None:
     """EXPOSED_FIRST: the last exposure of a unit decides."""
     whole = as_of.first_exposures
 
-    def first_exposures(known: Any, units: Any) -> Any:
-        table = known.settled()
-        rows, positions = whole(known, units)
+    def first_exposures(exposures: Any, units: Any) -> Any:
+        table = exposures.settled()
+        rows, positions = whole(exposures, units)
         experiments, times = table.fields[0], table.times
         last = []
         for first in positions.tolist():
@@ -385,9 +387,9 @@ def known_from_the_next_closing_on(patch: pytest.MonkeyPatch) -> None:
     close = exposed_rows.ExposedRows.close
 
     def later(self: Any, before_ms: int, experiments: Any = None) -> Any:
-        known = self.known()
+        exposures = self.known()
         closed = close(self, before_ms, experiments)
-        attribution = known.attribute(
+        attribution = exposures.attribute(
             closed.units.view(np.int64).view(exposure_closing.HashedIds), closed.times_ms
         )
         return replace(closed, attribution=attribution)
@@ -402,8 +404,8 @@ def exposures_of_others_dropped(patch: pytest.MonkeyPatch) -> None:
     def only_own(self: ExposedStates, decoded: Decoded) -> None:
         names = decoded.keys.get("(experiment)")
         if names is not None and decoded.kinds is not None:
-            own = np.array([name in self._arms for name in names.values], np.bool_)
-            is_kept = (decoded.kinds != self._exposure_kind) | own[names.codes]
+            mask = np.array([name in self._arms for name in names.values], np.bool_)
+            is_kept = (decoded.kinds != self._exposure_kind) | mask[names.codes]
             decoded = decoded.take(np.flatnonzero(is_kept))
         accumulate(self, decoded)
 
@@ -416,18 +418,18 @@ def exposures_of_the_ended_dropped(patch: pytest.MonkeyPatch) -> None:
 
     def _fold(self: Compactor, pane: Pane, group: MergeGroup, states: list[bytes], by: Any) -> Any:
         if pane.metric == EXPOSED_UNITS:
-            of = self._store.read(read_generation)
-            assert of is not None
-            ended = {name for name, metric in exposed_experiments(of).items() if metric.ended}
+            current = self._store.read(read_generation)
+            assert current is not None
+            ended = {name for name, metric in exposed_experiments(current).items() if metric.ended}
             states = [_without(state, ended) for state in states]
         return fold(self, pane, group, states, by)
 
     def _without(data: bytes, ended: set[str]) -> bytes:
         state = exposed_rows.ExposedRows.from_bytes(data)
-        *pending, known = state._sets()
-        is_kept = np.array([name not in ended for name in known.key_values(0)], np.bool_)
-        positions = np.flatnonzero(is_kept[known.settled().fields[0]])
-        return state._with([*pending, known.picked(positions)]).to_bytes()
+        *pending, exposures = state._sets()
+        is_kept = np.array([name not in ended for name in exposures.key_values(0)], np.bool_)
+        positions = np.flatnonzero(is_kept[exposures.settled().fields[0]])
+        return state._with([*pending, exposures.picked(positions)]).to_bytes()
 
     patch.setattr(Compactor, "_fold", _fold)
 

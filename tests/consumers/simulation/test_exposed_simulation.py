@@ -61,12 +61,12 @@ def test_crashes_rebalances_repeats_and_compactions_change_nothing(
     monkeypatch.setattr(ledger_closing, "write_delta", failing)
 
     def life() -> tuple[Worker, MemorySource]:
-        mine = rng.sample(LOGS, rng.choice((1, 2, 3)))
+        partitions = rng.sample(LOGS, rng.choice((1, 2, 3)))
         script: list[Step] = [
             rng.choice((Deliver(rng.randrange(1, 30)), Again(), Stall())) for _ in range(9)
         ]
-        script.insert(rng.randrange(9), rng.choice((Revoke, Lose))((mine[0],)))
-        source = MemorySource(events.logs, script, assigned=mine, limit=10)
+        script.insert(rng.randrange(9), rng.choice((Revoke, Lose))((partitions[0],)))
+        source = MemorySource(events.logs, script, assigned=partitions, limit=10)
         return assigned(SPLIT, ledger, source, monotonic=lambda: next(clock)), source
 
     lives = [life(), life()]
@@ -83,8 +83,8 @@ def test_crashes_rebalances_repeats_and_compactions_change_nothing(
     monkeypatch.undo()
     run(SPLIT, ledger, events.logs)
     assert results(ledger) == expected(SPLIT, events.parts)
-    seen = verified(SPLIT, ledger, events.logs, tmp_path)
-    assert seen.is_good and not seen.notes, (seen.differences, seen.notes)
+    findings = verified(SPLIT, ledger, events.logs, tmp_path)
+    assert findings.is_good and not findings.notes, (findings.differences, findings.notes)
 
 
 @pytest.mark.usefixtures("each_store")

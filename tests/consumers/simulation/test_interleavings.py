@@ -85,7 +85,7 @@ def test_the_ledger_equals_a_fold_over_the_log(
         for seed in range(SEEDS if databases is None else OVER_POSTGRES):
             interleave(simulation, FIRST + seed)
     # What happens is up to the seeds, whatever the store.
-    assert databases or not [what for what in EVENTS if not simulation.seen[what]]
+    assert databases or not [event for event in EVENTS if not simulation.seen[event]]
 
 
 def test_long_interleavings(each_store: None, databases: object, tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def one_too_few(patch: pytest.MonkeyPatch) -> None:
 def unfenced(patch: pytest.MonkeyPatch) -> None:
     """A commit is written wherever the head stands."""
 
-    def anywhere(known: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
-        return (head.c.id == known.id,)
+    def anywhere(expected: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
+        return (head.c.id == expected.id,)
 
     patch.setattr(ledger_write, "same_head_at", anywhere)
 
@@ -145,15 +145,15 @@ def twice_if_told(patch: pytest.MonkeyPatch) -> None:
         return moves(connection, commit, moved) or has_head(connection, moved)
 
     patch.setattr(ledger_module, "move_head", move_head)
-    patch.setattr(ledger_module, "has_head", lambda connection, known: False)
+    patch.setattr(ledger_module, "has_head", lambda connection, expected: False)
 
 
 def any_settings(patch: pytest.MonkeyPatch) -> None:
     """Nobody looks whether the metrics of the generation are still those of the delta."""
 
-    def unchecked(connection: Connection, known: Generation, *, alone: bool = False) -> object:
+    def unchecked(connection: Connection, expected: Generation, *, alone: bool = False) -> object:
         query = generation.select().with_only_columns(generation.c.floor_ms)
-        return connection.scalar(query.where(generation.c.id == known.id))
+        return connection.scalar(query.where(generation.c.id == expected.id))
 
     patch.setattr(ledger_module, "check_generation", unchecked)
 
@@ -173,12 +173,12 @@ def future_events_left(patch: pytest.MonkeyPatch) -> None:
     count = ledger_retry._count
 
     def leaves(
-        connection: Connection, number: int, one: RetriedEntries, floor_ms: int | None
+        connection: Connection, number: int, batch: RetriedEntries, floor_ms: int | None
     ) -> None:
-        count(connection, number, one, floor_ms)
-        ahead = sum(entry.reason == "future" for entry in one.entries)
-        known = update(head).where(head.c.id == one.delta.head.id)
-        connection.execute(known.values(future=head.c.future + ahead))
+        count(connection, number, batch, floor_ms)
+        ahead = sum(entry.reason == "future" for entry in batch.entries)
+        statement = update(head).where(head.c.id == batch.delta.head.id)
+        connection.execute(statement.values(future=head.c.future + ahead))
 
     patch.setattr(ledger_retry, "_count", leaves)
 
@@ -191,11 +191,11 @@ def uncounted_deletes(patch: pytest.MonkeyPatch) -> None:
         of: Head,
         run: MergeRun,
         group: Rows,
-        made: Sequence[ledger_compact._Merged],
+        merges: Sequence[ledger_compact._Merged],
     ) -> None:
         ids = [extent.id for extent in group.extents]
         connection.execute(delete(delta).where(delta.c.id.in_(ids)))
-        rows = [ledger_write.delta_row(of, one.shard, one.start, one.end) for one in made]
+        rows = [ledger_write.delta_row(of, merge.shard, merge.start, merge.end) for merge in merges]
         connection.execute(insert(delta), rows)
 
     patch.setattr(ledger_compact, "_exchange", exchange)
@@ -209,8 +209,8 @@ def where_kafka_stands(patch: pytest.MonkeyPatch) -> None:
     def _assign(self: FusedSource, partitions: Sequence[Partition]) -> None:
         assign(self, partitions)
         for partition in partitions:
-            known = self.group.acknowledged.get(partition)
-            self.seek(partition, self.beginning(partition) if known is None else known)
+            offset = self.group.acknowledged.get(partition)
+            self.seek(partition, self.beginning(partition) if offset is None else offset)
 
     patch.setattr(FusedSource, "_assign", _assign)
 
@@ -247,18 +247,18 @@ def deserializing(patch: pytest.MonkeyPatch) -> None:
     whole = FusedSource.poll
 
     def poll(self: FusedSource, timeout_s: float) -> list[Chunk]:
-        found = whole(self, timeout_s)
-        for chunk in found:
+        chunks = whole(self, timeout_s)
+        for chunk in chunks:
             for value in chunk.values:
                 json.loads(value or b"null")
-        return found
+        return chunks
 
     patch.setattr(FusedSource, "poll", poll)
 
 
 def blind(patch: pytest.MonkeyPatch) -> None:
     """A worker never compares what it knows with the store."""
-    patch.setattr(KnownHeads, "lost", lambda self, of: iter(()))
+    patch.setattr(KnownHeads, "lost", lambda self, expected: iter(()))
 
 
 def deaf(patch: pytest.MonkeyPatch) -> None:
@@ -271,9 +271,9 @@ def ids_of_lost_records_kept(patch: pytest.MonkeyPatch) -> None:
     whole = Repeats.begin
 
     def begin(self: Repeats, head: Head) -> None:
-        known = self._logs.get(head.partition)
-        if known is not None:
-            known.at, known.head = head.next_offset, head.id
+        log = self._logs.get(head.partition)
+        if log is not None:
+            log.at, log.head = head.next_offset, head.id
         whole(self, head)
 
     patch.setattr(Repeats, "begin", begin)
@@ -314,7 +314,7 @@ BROKEN: Sequence[tuple[Break, dict[str, Any], int]] = (  # the last is a seed th
 
 
 @pytest.mark.parametrize(
-    ("broken", "settings", "first"), BROKEN, ids=[of[0].__name__ for of in BROKEN]
+    ("broken", "settings", "first"), BROKEN, ids=[case[0].__name__ for case in BROKEN]
 )
 def test_a_program_that_is_broken_is_found_out(
     broken: Break,
@@ -348,8 +348,8 @@ def clock_of_ids_not_stored(patch: pytest.MonkeyPatch) -> None:
     take = SeenIds.take
 
     def without(self: SeenIds) -> Seen:
-        found = take(self)
-        return found._replace(rows=[(start, ids) for start, ids in found.rows if ids])
+        result = take(self)
+        return result._replace(rows=[(start, ids) for start, ids in result.rows if ids])
 
     patch.setattr(SeenIds, "take", without)
 
@@ -357,8 +357,8 @@ def clock_of_ids_not_stored(patch: pytest.MonkeyPatch) -> None:
 def head_known_by_number_and_offset(patch: pytest.MonkeyPatch) -> None:
     """Neither the log of a head nor its digest is in the condition of a commit."""
 
-    def anything(known: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
-        return (head.c.id == known.id, head.c.closed.is_(False), head.c.next_offset == offset)
+    def anything(expected: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
+        return (head.c.id == expected.id, head.c.closed.is_(False), head.c.next_offset == offset)
 
     patch.setattr(ledger_write, "same_head_at", anything)
 
@@ -419,9 +419,9 @@ def test_a_condition_that_is_left_out_is_found_within_ten_seeds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with closing(opened(tmp_path)) as ledger:
-        made = Simulation(ledger, length=SHORT, plots=[plot], upsets=[upset], upset_share=0.5)
+        simulation = Simulation(ledger, length=SHORT, plots=[plot], upsets=[upset], upset_share=0.5)
         with monkeypatch.context() as patch:
             broken(patch)
-            found = first_found(made, range(10))
-        assert found is not None
-        assert first_found(made, range(found + 2)) is None  # it is the mistake that is found
+            seed = first_found(simulation, range(10))
+        assert seed is not None
+        assert first_found(simulation, range(seed + 2)) is None  # it is the mistake that is found

@@ -60,15 +60,15 @@ def whole(events: joined.Stream) -> joined.Found:
 def require_verified(ledger: Ledger, events: joined.Stream) -> None:
     """The logs say the same."""
     with scratch_ledger() as scratch:
-        seen = verify(
+        findings = verify(
             joined.SPLIT,
             ledger,
             scratch,
             monotonic=lambda: 0.0,
             opener=lambda config, options: MemorySource(joined.logs_of(events.parts)),
         )
-    assert seen.is_good, (seen.differences, seen.notes)
-    assert not seen.notes
+    assert findings.is_good, (findings.differences, findings.notes)
+    assert not findings.notes
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -88,23 +88,23 @@ def test_crashes_rebalances_repeats_and_compactions_change_nothing(
     monkeypatch.setattr(ledger_closing, "write_delta", failing)
 
     def life() -> tuple[Worker, MemorySource]:
-        mine = rng.sample(joined.LOGS, rng.choice((1, 2, 3)))
+        partitions = rng.sample(joined.LOGS, rng.choice((1, 2, 3)))
         script: list[Step] = [
             rng.choice((Deliver(rng.randrange(1, 30)), Again(), Stall())) for _ in range(9)
         ]
-        script.insert(rng.randrange(9), rng.choice((Revoke, Lose))((mine[0],)))
-        source = MemorySource(logs, script, assigned=mine, limit=10)
+        script.insert(rng.randrange(9), rng.choice((Revoke, Lose))((partitions[0],)))
+        source = MemorySource(logs, script, assigned=partitions, limit=10)
         return assigned(joined.SPLIT, ledger, source, monotonic=lambda: next(clock)), source
 
     lives = [life(), life()]
     for _ in range(60):
-        at = rng.randrange(2)
+        index = rng.randrange(2)
         try:
-            lives[at][0].step()
+            lives[index][0].step()
             if rng.random() < 0.1:
                 raise Killed("between two steps")
         except Killed:
-            lives[at] = life()
+            lives[index] = life()
         if rng.random() < 0.2:
             list(Compactor(ledger.store, above=2).steps())
     monkeypatch.undo()
@@ -117,10 +117,10 @@ def test_crashes_rebalances_repeats_and_compactions_change_nothing(
 def test_what_has_not_closed_is_not_counted_and_is_verified_all_the_same(ledger: Ledger) -> None:
     events = joined.stream(seed=1)
     joined.run(joined.SPLIT, ledger, joined.logs_of(events.parts), close=False)
-    seen = ledger.snapshot()
-    assert seen.closed_ms is not None
-    expected = sum(event["ts"] < seen.closed_ms for event in events.whole)
-    assert 0 < seen.counters.closed == expected < len(events.whole)
+    snapshot = ledger.snapshot()
+    assert snapshot.closed_ms is not None
+    expected = sum(event["ts"] < snapshot.closed_ms for event in events.whole)
+    assert 0 < snapshot.counters.closed == expected < len(events.whole)
     require_verified(ledger, events)
     list(Compactor(ledger.store, above=1).steps())
     joined.run(joined.SPLIT, ledger, joined.logs_of(events.parts))

@@ -43,20 +43,20 @@ def handed_over(world: World) -> None:
 def made_in_another_order(world: World) -> None:
     """The store is emptied, and its heads are made in another order, while a worker has records of
     one of them in hand: each head has the row number of the other now."""
-    held, other = world.rng.sample(list(world.logs), 2)
-    empty(world, (held, other))
-    worker = take_over(world, held, world.rng.randrange(1, 12))
-    empty(world, (other, held))
+    first, second = world.rng.sample(list(world.logs), 2)
+    empty(world, (first, second))
+    worker = take_over(world, first, world.rng.randrange(1, 12))
+    empty(world, (second, first))
     worker.leave()
     compare_so_far(world)
 
 
 def floor_rose_over_records_in_hand(world: World) -> None:
     """A worker has late records in hand while another one commits, and the floor rises."""
-    held, other = world.rng.sample(list(world.logs), 2)
-    take_over(world, held, world.rng.randrange(1, 4)).leave()
-    worker = take_over(world, held, ALL)
-    take_over(world, other, ALL).leave()
+    first, second = world.rng.sample(list(world.logs), 2)
+    take_over(world, first, world.rng.randrange(1, 4)).leave()
+    worker = take_over(world, first, ALL)
+    take_over(world, second, ALL).leave()
     worker.leave()
     compare_so_far(world)
 
@@ -64,11 +64,11 @@ def floor_rose_over_records_in_hand(world: World) -> None:
 def floor_of_a_lost_commit(world: World) -> None:
     """The floor rises, a worker leaves out late records that lie below it, and the store goes back
     to before the commit that raised it."""
-    held, other = world.rng.sample(list(world.logs), 2)
-    take_over(world, held, world.rng.randrange(1, 4)).leave()
+    first, second = world.rng.sample(list(world.logs), 2)
+    take_over(world, first, world.rng.randrange(1, 4)).leave()
     saved = SavedStore(world.ledger.store)
-    worker = take_over(world, held, 0)
-    take_over(world, other, ALL).leave()
+    worker = take_over(world, first, 0)
+    take_over(world, second, ALL).leave()
     worker.now_s += 1000
     worker.step(Stall())  # it learns of the floor
     worker.step(Deliver(ALL))
@@ -91,30 +91,30 @@ def commit_into_another_store(world: World) -> None:
 
 def look_beyond_the_heads(world: World) -> None:
     """Somebody claims a look and reads, and the store goes back to between the two."""
-    looks, of = world.looks, world.generation.id
-    claimed_ms = looks.claim(world.ledger, of)
+    looks, generation_id = world.looks, world.generation.id
+    claimed_ms = looks.claim(world.ledger, generation_id)
     saved = SavedStore(world.ledger.store)
     take_over(world, world.rng.choice(list(world.logs)), 5).leave()
-    look = looks.read(world.ledger, of, claimed_ms)
+    look = looks.read(world.ledger, generation_id, claimed_ms)
     put_back(world, saved)
     looks.take(*look)
-    require_in_order(world.ledger, of)
+    require_in_order(world.ledger, generation_id)
 
 
 def look_of_a_lost_claim(world: World) -> None:
     """Somebody reads for a look, the store goes back to before the claim, another one looks after
     a commit to the other log, and the first log is counted again."""
-    looks, of = world.looks, world.generation.id
+    looks, generation_id = world.looks, world.generation.id
     first, second = world.rng.sample(list(world.logs), 2)
     saved = SavedStore(world.ledger.store)
     take_over(world, first, 5).leave()
-    lost = looks.read(world.ledger, of, looks.claim(world.ledger, of))
+    lost = looks.read(world.ledger, generation_id, looks.claim(world.ledger, generation_id))
     put_back(world, saved)
     take_over(world, second, 5).leave()
-    looks.take(*looks.read(world.ledger, of, looks.claim(world.ledger, of)))
+    looks.take(*looks.read(world.ledger, generation_id, looks.claim(world.ledger, generation_id)))
     take_over(world, first, ALL).leave()
     looks.take(*lost)
-    require_in_order(world.ledger, of)
+    require_in_order(world.ledger, generation_id)
 
 
 UPSETS: Final[Sequence[Upset]] = (
@@ -163,9 +163,9 @@ def compare_so_far(world: World) -> None:
     plot = copy(world.plot)
     plot.logs = {log: _until(world.logs[log], offset) for log, offset in stand.items()}
     floor_ms = world.ledger.generation(world.generation.id).floor_ms
-    found = counted(world.ledger)
-    known = plot.known_at_last(world, found)
-    for why in differences(plot, known, found, floor_ms, whole=False):
+    counts = counted(world.ledger)
+    knowledge = plot.known_at_last(world, counts)
+    for why in differences(plot, knowledge, counts, floor_ms, whole=False):
         raise Differs(f"{why}, up to {sorted(stand.values())}")
 
 

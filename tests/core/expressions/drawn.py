@@ -49,7 +49,7 @@ def condition(random: Random, depth: int) -> str:
         case 0 | 1:
             word = random.choice((" and ", " or "))
             several = [condition(random, depth - 1) for _ in range(random.choice((2, 3)))]
-            return word.join(f"({one})" for one in several)
+            return word.join(f"({clause})" for clause in several)
         case 2:
             return f"not ({condition(random, depth - 1)})"
         case 3:
@@ -86,7 +86,7 @@ def _value(node: ast.expr, row: Mapping[str, Value]) -> Value:
         case ast.BinOp():
             return _arithmetic(node.op, _value(node.left, row), _value(node.right, row))
         case ast.BoolOp():
-            values = [_value(one, row) for one in node.values]
+            values = [_value(operand, row) for operand in node.values]
             decisive = isinstance(node.op, ast.Or)
             if decisive in values:
                 return decisive
@@ -95,7 +95,7 @@ def _value(node: ast.expr, row: Mapping[str, Value]) -> Value:
             value = _value(node.args[0], row)
             return None if value is None else _in_range(abs(value))  # type: ignore[arg-type]
         case ast.Call(func=ast.Name(id=name)):
-            values = [_value(one, row) for one in node.args]
+            values = [_value(operand, row) for operand in node.args]
             if None in values:
                 return None
             best = values[0]
@@ -103,10 +103,10 @@ def _value(node: ast.expr, row: Mapping[str, Value]) -> Value:
                 best = _better(name, best, value)
             return best
         case ast.Compare():
-            values = [_value(one, row) for one in (node.left, *node.comparators)]
+            values = [_value(operand, row) for operand in (node.left, *node.comparators)]
             pairs = zip(node.ops, values, values[1:], strict=False)
-            held = [_compared(sign, a, b) for sign, a, b in pairs]
-            return False if False in held else None if None in held else True
+            outcomes = [_compared(sign, a, b) for sign, a, b in pairs]
+            return False if False in outcomes else None if None in outcomes else True
     raise AssertionError(ast.dump(node))
 
 

@@ -52,8 +52,8 @@ def given(columns: dict[str, list[Value]], random: Random) -> dict[str, object]:
         if None in values or random.random() < 0.5:
             continue
         if name in NAMED_TEXTS:
-            known = tuple(dict.fromkeys(map(str, values)))
-            forms[name] = DictionaryColumn(np.array([known.index(v) for v in values]), known)
+            texts = tuple(dict.fromkeys(map(str, values)))
+            forms[name] = DictionaryColumn(np.array([texts.index(v) for v in values]), texts)
         elif name != "user.age":
             forms[name] = np.array(values)
     return forms
@@ -67,8 +67,8 @@ def values_of(expression: Expression, columns: dict[str, object]) -> list[Value]
         array: list[Any] = [values.values[code] for code in values.codes]
     else:
         array = values.tolist()
-    known = evaluated.codes == 0
-    return [value if is_known else None for value, is_known in zip(array, known, strict=True)]
+    mask = evaluated.codes == 0
+    return [value if is_known else None for value, is_known in zip(array, mask, strict=True)]
 
 
 def bits(value: Value) -> object:
@@ -90,10 +90,10 @@ def test_values_are_those_of_plain_python_row_by_row(seed: int) -> None:
     expression = Expression(text)
     values = values_of(expression, given(columns, random))
     assert list(map(bits, values)) == [bits(row_value(text, row)) for row in rows], text
-    again = Expression(expression.text)
-    assert again.text == expression.text
+    copy = Expression(expression.text)
+    assert copy.text == expression.text
     halves = [{name: column[part] for name, column in columns.items()} for part in HALVES]
-    cut = [value for half in halves for value in values_of(again, dict(half))]
+    cut = [value for half in halves for value in values_of(copy, dict(half))]
     assert list(map(bits, cut)) == list(map(bits, values)), text
 
 
@@ -156,8 +156,8 @@ def test_the_error_of_unknown_values_names_the_field_or_the_operation() -> None:
     assert evaluated.reason(0) is None
     error = expression.refused(evaluated)
     assert error.where == "gain, column 7, row 1" and error.rows.tolist() == [1, 2]
-    alone = expression.evaluate({"views": [3], "clicks": [None]})
-    error = expression.refused(alone)
+    single_row = expression.evaluate({"views": [3], "clicks": [None]})
+    error = expression.refused(single_row)
     assert (error.where, error.expected, error.got) == (
         "clicks[0], read by gain, column 13",
         "a value",

@@ -103,7 +103,7 @@ def test_the_text_has_one_form_that_is_read_as_the_same_tree() -> None:
         canonical = Expression(text).text
         assert Expression(canonical).text == canonical
         trees = [
-            ast.dump(_folded(ast.parse(one.strip(), mode="eval"))) for one in (text, canonical)
+            ast.dump(_folded(ast.parse(form.strip(), mode="eval"))) for form in (text, canonical)
         ]
         assert trees[0] == trees[1], text
 

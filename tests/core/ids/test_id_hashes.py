@@ -49,8 +49,8 @@ def siphash(data: bytes, key: bytes, rounds: int, last: int) -> int:
             half(2, 1, 17, swap=True)
 
     padded = data + bytes(7 - len(data) % 8) + bytes([len(data) & 255])
-    for at in range(0, len(padded), 8):
-        word = int.from_bytes(padded[at : at + 8], "little")
+    for start in range(0, len(padded), 8):
+        word = int.from_bytes(padded[start : start + 8], "little")
         v[3] ^= word
         mix(rounds)
         v[0] ^= word
@@ -63,8 +63,8 @@ def expected(name: str) -> int:
     data = name.encode("utf-8", "surrogatepass")
     if len(data) > LONGEST:
         data = blake2b(data, digest_size=32).digest()
-    found = siphash(data, KEY, 1, 3)
-    return found - (1 << 64) if found >> 63 else found
+    word = siphash(data, KEY, 1, 3)
+    return word - (1 << 64) if word >> 63 else word
 
 
 def test_the_oracle_gives_the_value_of_the_paper() -> None:
@@ -83,16 +83,16 @@ def test_a_hash_is_that_of_the_bytes_whatever_stands_beside() -> None:
     for alphabet in ("ab", "aé", "a\ud800é"):
         names = ["".join(draw.choices(alphabet, k=k)) for k in lengths * 3]
         draw.shuffle(names)
-        found = hashed_ids(names)
-        assert found.tolist() == [expected(name) for name in names]
-        assert found.dtype == np.int64
+        hashes = hashed_ids(names)
+        assert hashes.tolist() == [expected(name) for name in names]
+        assert hashes.dtype == np.int64
     assert hashed_ids([]).tolist() == []
 
 
 def test_texts_that_lie_end_to_end_need_no_strings() -> None:
     data = np.frombuffer("xannébo".encode(), np.uint8)
-    found = hash_texts(data, np.array([1, 4, 6, 8]))
-    assert found.tolist() == hashed_ids(["ann", "é", "bo"]).tolist()
+    hashes = hash_texts(data, np.array([1, 4, 6, 8]))
+    assert hashes.tolist() == hashed_ids(["ann", "é", "bo"]).tolist()
 
 
 def test_hashes_are_no_ids_of_another_kind() -> None:
@@ -116,12 +116,12 @@ def test_a_column_is_hashed_once_for_all_metrics_that_are_fed_with_it(
     column, codes = DictionaryColumn(np.array([0, 1, 0]), ("ann", "bo")), [0, 1, 0]
     expected = hashed_ids(["ann", "bo"])[codes].tolist()
     for _ in range(3):
-        found = group_ids(column, "hashed")
-        assert isinstance(found, np.ndarray) and found.tolist() == expected
+        hashes = group_ids(column, "hashed")
+        assert isinstance(hashes, np.ndarray) and hashes.tolist() == expected
     assert hashed == ["ann", "bo"]
     column.codes[:] = 1  # the rows are read each time
-    found = group_ids(column, "hashed")
-    assert isinstance(found, np.ndarray) and set(found.tolist()) == {expected[1]}
+    hashes = group_ids(column, "hashed")
+    assert isinstance(hashes, np.ndarray) and set(hashes.tolist()) == {expected[1]}
 
 
 def test_what_is_known_of_a_column_goes_with_it() -> None:
@@ -154,17 +154,17 @@ def test_the_mixer_is_splitmix64_as_vigna_prints_it() -> None:
     # The first three outputs of his splitmix64.c from the seed 1234567.
     gamma, seed = 0x9E3779B97F4A7C15, 1234567
     words = np.array([(seed + i * gamma) % (1 << 64) for i in range(3)], np.uint64)
-    found = [6457827717110365317, 3203168211198807973, 9817491932198370423]
-    assert mixed(words, np.uint64(0)).tolist() == found
-    assert [splitmix64(word) for word in words.tolist()] == found
+    outputs = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    assert mixed(words, np.uint64(0)).tolist() == outputs
+    assert [splitmix64(word) for word in words.tolist()] == outputs
 
 
 def test_columns_longer_than_a_piece_are_hashed_as_their_rows() -> None:
     ids = np.arange(-50_000, 50_000)
-    found = unit_hashes(ids, salt_word("s"), "users")
-    at = [0, 32_767, 32_768, 65_536, 99_999]
-    assert [found[i] for i in at] == [hash_of(int(ids[i]), "s") for i in at]
-    assert len(np.unique(found)) == len(ids)
+    hashes = unit_hashes(ids, salt_word("s"), "users")
+    rows = [0, 32_767, 32_768, 65_536, 99_999]
+    assert [hashes[i] for i in rows] == [hash_of(int(ids[i]), "s") for i in rows]
+    assert len(np.unique(hashes)) == len(ids)
 
 
 def test_words_of_integers_are_their_bits_whatever_holds_them() -> None:
@@ -172,11 +172,11 @@ def test_words_of_integers_are_their_bits_whatever_holds_them() -> None:
     bits = [5, 2**64 - 1, 5, 2**62]
     coded = DictionaryColumn(np.array([0, 1, 0, 2]), (5, -1, 2**62))
     of_more = DictionaryColumn(np.array([0, 1, 0, 2]), (5, -1, 2**62, 7, 8, 9))
-    for given in (ids, np.array(ids), np.array(ids, object), coded, of_more):
-        assert unit_words(given, "users").tolist() == bits
+    for column in (ids, np.array(ids), np.array(ids, object), coded, of_more):
+        assert unit_words(column, "users").tolist() == bits
     assert unit_words(np.array(ids)[::2], "users").tolist() == bits[::2]
-    found = unit_hashes(np.array(ids)[::2], salt_word("s"), "users")
-    assert found.tolist() == [hash_of(5, "s")] * 2
+    hashes = unit_hashes(np.array(ids)[::2], salt_word("s"), "users")
+    assert hashes.tolist() == [hash_of(5, "s")] * 2
     with pytest.raises(InputError, match="users: expected a one-dimensional array"):
         unit_words(np.zeros((2, 2), np.int64), "users")
 

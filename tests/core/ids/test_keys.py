@@ -26,10 +26,10 @@ keys = scalars | st.lists(scalars, max_size=3).map(tuple)
 
 def column(given: Any) -> list[Any]:
     """The keys of each row again."""
-    made = dictionary_column(given)
-    assert made.codes.dtype == np.intp
-    assert all(type(v) in (str, int, type(None), tuple) for v in made.values)
-    return [made.values[code] for code in made.codes]
+    dictionary = dictionary_column(given)
+    assert dictionary.codes.dtype == np.intp
+    assert all(type(v) in (str, int, type(None), tuple) for v in dictionary.values)
+    return [dictionary.values[code] for code in dictionary.codes]
 
 
 @given(keys)
@@ -61,10 +61,10 @@ def test_the_hash_of_a_key_never_changes() -> None:
 
 
 def test_columns_of_keys_in_every_form() -> None:
-    given = ["a", 1, None, ("a", None, 3), 1, "a", 2**100, (), -1]
-    assert column(given) == given
-    assert column(tuple(given)) == given
-    assert len(dictionary_column(given).values) == 7
+    key_list = ["a", 1, None, ("a", None, 3), 1, "a", 2**100, (), -1]
+    assert column(key_list) == key_list
+    assert column(tuple(key_list)) == key_list
+    assert len(dictionary_column(key_list).values) == 7
     assert column(np.array(["b", "a", "b"])) == ["b", "a", "b"]
     assert column(np.array(["b", None, 1, ("x", 2)], object)) == ["b", None, 1, ("x", 2)]
     assert column(np.array(["b", "a"], np.dtypes.StringDType())) == ["b", "a"]
@@ -122,8 +122,8 @@ def test_an_integer_too_long_to_be_printed_is_refused() -> None:
 
 
 def test_a_dictionary_passes_and_names_its_bad_rows() -> None:
-    given = DictionaryColumn(np.array([1, 0, 1]), ("a", 7))
-    assert column(given) == [7, "a", 7]
+    dictionary = DictionaryColumn(np.array([1, 0, 1]), ("a", 7))
+    assert column(dictionary) == [7, "a", 7]
     with pytest.raises(InputError) as caught:
         dictionary_column(DictionaryColumn(np.array([1, 0, 1]), ("a", 7.0)))  # type: ignore[arg-type]
     assert (caught.value.rows.tolist(), caught.value.where) == ([0, 2], "keys[0]")
@@ -136,8 +136,8 @@ def test_values_of_a_dictionary_that_no_row_has_do_not_matter() -> None:
     odd: Any = ("a", 7.0, [1], "x" * 5000, "b")
     assert column(DictionaryColumn(np.array([4, 0]), odd)) == ["b", "a"]
     assert dictionary_column(DictionaryColumn(np.array([4, 0]), odd)).values == ("a", "b")
-    made = dictionary_column(DictionaryColumn(np.array([700, 3, 700]), tuple(range(1000))))
-    assert (made.values, made.codes.tolist()) == ((3, 700), [1, 0, 1])
+    dictionary = dictionary_column(DictionaryColumn(np.array([700, 3, 700]), tuple(range(1000))))
+    assert (dictionary.values, dictionary.codes.tolist()) == ((3, 700), [1, 0, 1])
 
 
 def test_integers_of_any_type_and_at_the_ends_of_their_range_are_keys() -> None:

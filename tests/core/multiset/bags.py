@@ -49,17 +49,19 @@ def feed(
     """Add rows; plain: without slots; units: of weight."""
     slots, groups, values, labels = zip(*rows, strict=True) if rows else ((), (), (), ())
     kind = column.rule.ids
-    of: np.ndarray | DictionaryColumn | None = None
+    group_column: np.ndarray | DictionaryColumn | None = None
     if kind == "exact":
-        known = sorted(set(groups))
-        of = DictionaryColumn(np.array([known.index(g) for g in groups], np.intp), tuple(known))
+        group_names = sorted(set(groups))
+        group_column = DictionaryColumn(
+            np.array([group_names.index(g) for g in groups], np.intp), tuple(group_names)
+        )
     elif kind:
-        of = np.array(groups, np.int64)
+        group_column = np.array(groups, np.int64)
     column.add(
         np.array(values, np.int64 if column.rule.values == "int64" else np.float64),
         None if column.rule.labels == 1 else np.array(labels, np.uint8),
         None if plain else np.array(slots, np.intp),
-        of,
+        group_column,
         units,
     )
 
@@ -96,18 +98,18 @@ def held(column: BagColumn) -> Counter[Row]:
     table = read_table(column.rule, column.width, Reader(data(column)))
     decoded = integers_of if column.rule.values == "int64" else scores_of
     values = decoded(table.codes).tolist()
-    known: list[object] = getattr(table.ids, "names", None) or getattr(table.ids, "ids", [])
-    found: Counter[Row] = Counter()
+    group_names: list[object] = getattr(table.ids, "names", None) or getattr(table.ids, "ids", [])
+    counts: Counter[Row] = Counter()
     ends = np.cumsum(table.sizes).tolist()
     for g, (slot, size, end) in enumerate(
         zip(table.slots.tolist(), table.sizes.tolist(), ends, strict=True)
     ):
-        group = None if table.groups is None else known[int(table.groups[g])]
+        group = None if table.groups is None else group_names[int(table.groups[g])]
         group = group.item() if isinstance(group, np.integer) else group
         for i, label in product(range(end - size, end), range(len(table.counts))):
             if table.counts[label][i]:
-                found[slot, group, values[i], label] += int(table.counts[label][i])
-    return found
+                counts[slot, group, values[i], label] += int(table.counts[label][i])
+    return counts
 
 
 def data(column: BagColumn) -> bytes:
@@ -117,12 +119,12 @@ def data(column: BagColumn) -> bytes:
 
 
 def some_rows(rule: Rule, n: int, width: int, rng: np.random.Generator) -> list[Row]:
-    known = names(rule)
+    group_names = names(rule)
     values = INTEGERS if rule.values == "int64" else SCORES
     return [
         (
             int(rng.integers(width)),
-            known[int(rng.integers(len(known)))],
+            group_names[int(rng.integers(len(group_names)))],
             values[int(rng.integers(len(values)))],
             int(rng.random() < 0.4) if rule.labels == 2 else int(rng.integers(rule.labels)),
         )

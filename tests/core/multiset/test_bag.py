@@ -40,8 +40,8 @@ def test_counts_past_32_bits_are_counts() -> None:
         for _ in range(40):
             column.merge(column.take(np.zeros(1, np.intp)), np.zeros(1, np.intp))
         column.merge(bystander, np.zeros(1, np.intp))
-        found = held(column)
-        assert found == Counter(dict.fromkeys(expected(rule, rows), 2**40) | dict(held(bystander)))
+        counts = held(column)
+        assert counts == Counter(dict.fromkeys(expected(rule, rows), 2**40) | dict(held(bystander)))
         assert column.total_count == column.total == 3 * 2**40 + 5 and column.nbytes < 10_000
 
 
@@ -52,9 +52,9 @@ def test_few_rows_that_repeat_among_many_that_do_not_are_counted() -> None:
     state = ExactAUC()
     for label in (0, 1):
         state.update(np.full(times[label].sum(), label), np.repeat(scores, times[label]))
-    found = ExactAUC.from_bytes(state.to_bytes())
-    for one in (state, found):
-        assert one.compute().counts.tolist() == times.tolist()
+    copy = ExactAUC.from_bytes(state.to_bytes())
+    for version in (state, copy):
+        assert version.compute().counts.tolist() == times.tolist()
 
 
 def test_a_state_past_max_rows_holds_no_more_than_an_empty_one() -> None:
@@ -105,20 +105,23 @@ def test_layouts_are_narrow_while_keys_fit() -> None:
 
 def test_each_state_has_its_own_bags() -> None:
     empty = MulticlassAUC(3, exact=True)._empty
-    held, other = empty(2).bags, empty(2).bags
-    for bags, score in ((held, 5.0), (other, 7.0)):  # score and slot in bag 0, another in bag 2
+    first_bags, second_bags = empty(2).bags, empty(2).bags
+    for bags, score in (
+        (first_bags, 5.0),
+        (second_bags, 7.0),
+    ):  # score and slot in bag 0, another in bag 2
         values, labels = np.array([score, score, 1.0]), np.array([0, 1, 0], np.uint8)
         bags.add(values, labels, np.array([0, 0, 2]), np.array([0, 1, 1]), np.array([3, 4, 1]))
         bags.add(np.array([9.0]), np.array([0], np.uint8), np.array([1]))
 
     def scores(slot: int) -> list[list[float]]:
-        taken = held.take(np.array([slot]))
+        taken = first_bags.take(np.array([slot]))
         return [taken.bag(number).points()()[0].tolist() for number in range(3)]
 
     assert [scores(slot) for slot in (0, 1)] == [[[5], [9], []], [[5], [], [1]]]
-    assert held.total_count == 9 and held.take(np.array([1])).bag(0).units == 4
-    held.widen(4)
-    held.merge(other.take(np.array([1, 0])), np.array([3, 3]))
+    assert first_bags.total_count == 9 and first_bags.take(np.array([1])).bag(0).units == 4
+    first_bags.widen(4)
+    first_bags.merge(second_bags.take(np.array([1, 0])), np.array([3, 3]))
     assert [scores(slot) for slot in (2, 3)] == [[[], [], []], [[7], [9], [1]]]
 
 
@@ -141,18 +144,18 @@ def test_groups_hold_their_rows_in_ascending_order() -> None:
             by_group: dict[object, list[tuple[object, int]]] = defaultdict(list)
             for (_, name, value, label), n in held(column).items():
                 by_group[name] += [(value, label)] * n
-            groups, known = column.groups(), names_of(column)
+            groups, group_names = column.groups(), names_of(column)
             assert len(groups) == len(by_group) and int(groups.sizes.sum()) == column.total
             for i, index in enumerate(groups.indices.tolist()):
                 codes, labels = groups.rows(np.array([i]))
-                found = list(zip(decoded(codes).tolist(), labels.tolist(), strict=True))
-                assert found == sorted(by_group[known[index]])
-                assert len(found) == groups.sizes[i]
-            some = np.array([0, len(groups) - 1])
-            assert len(groups.rows(some)[0]) == groups.sizes[some].sum()
+                pairs = list(zip(decoded(codes).tolist(), labels.tolist(), strict=True))
+                assert pairs == sorted(by_group[group_names[index]])
+                assert len(pairs) == groups.sizes[i]
+            ends = np.array([0, len(groups) - 1])
+            assert len(groups.rows(ends)[0]) == groups.sizes[ends].sum()
             twice = {row[1] for row, n in expected(rule, rows).items() if n > 1}
-            again = {known[i] for i in groups.indices[groups.repeated()].tolist()}
-            assert again == twice and len(groups.repeated()) == len(twice)
+            repeats = {group_names[i] for i in groups.indices[groups.repeated()].tolist()}
+            assert repeats == twice and len(groups.repeated()) == len(twice)
 
 
 def test_an_empty_bag_has_no_groups() -> None:
@@ -231,8 +234,8 @@ def test_codes_ascend_within_groups_wherever_chunks_end(
             ]
         )
         if len(codes) and rng.random() < 0.7:  # one is as great as another, or any
-            position, other = rng.integers(0, len(codes), 2)
-            codes[position] = codes[other] if rng.random() < 0.5 else 7
+            position, source = rng.integers(0, len(codes), 2)
+            codes[position] = codes[source] if rng.random() < 0.5 else 7
         groups = [group.tolist() for group in np.split(codes, ends[:-1])]
         ascend = all(a < b for group in groups for a, b in pairwise(group))
         assert _ascend(codes, ends) == ascend

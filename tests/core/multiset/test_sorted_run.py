@@ -21,10 +21,10 @@ def held(run: Run) -> Counter[Key]:
     """What a run holds."""
     high = [0] * len(run) if run.high is None else run.high.tolist()
     counts = [1] * len(run) if run.counts is None else run.counts.tolist()
-    found: Counter[Key] = Counter()
+    counter: Counter[Key] = Counter()
     for h, low, count in zip(high, run.low.tolist(), counts, strict=True):
-        found[h, low] += count
-    return found
+        counter[h, low] += count
+    return counter
 
 
 def keys_of(run: Run) -> list[Key]:
@@ -78,10 +78,10 @@ def test_counts_add_up_however_large() -> None:
     for count, n_highs, top in product((1, 200, 2**33), (0, 1, 300), (2**20, 2**64 - 1)):
         low = np.array([0, 7, top, 7, top], np.uint64)
         high = highs(5, n_highs) if n_highs else None
-        some = Run(low, high, np.array([1, 2, 3, 4, count], np.uint64))
-        more = Run(low, high)
-        run = combined([some, more, some])
-        expected = held(some) + held(more) + held(some)
+        weighted_run = Run(low, high, np.array([1, 2, 3, 4, count], np.uint64))
+        plain_run = Run(low, high)
+        run = combined([weighted_run, plain_run, weighted_run])
+        expected = held(weighted_run) + held(plain_run) + held(weighted_run)
         assert held(run) == expected and len(run) == len(expected)
         assert run.counts is not None
         assert run.counts.dtype == np.min_scalar_type(max(expected.values()))
@@ -149,9 +149,9 @@ def test_tiers_hold_what_was_added_however_it_came() -> None:
             low = words(size, values)
             expected.update((0, int(x)) for x in low)
             tiers.add(Run(low))
-            some = combined([Run(words(3, values))])
-            tiers.add_sorted(some)
-            expected += held(some)
+            value_run = combined([Run(words(3, values))])
+            tiers.add_sorted(value_run)
+            expected += held(value_run)
         run = tiers.settle()
         assert held(run) == expected
         assert keys_of(run) == sorted(keys_of(run))
@@ -237,11 +237,11 @@ def test_ranges_follow_each_other_and_hold_all() -> None:
             largest = -1
             for starts, ends in pairwise(cuts):
                 parts = [c[a:b] for c, a, b in zip(columns, starts, ends, strict=True)]
-                held = np.concatenate(parts)
+                range_values = np.concatenate(parts)
                 assert all(a <= b for a, b in zip(starts, ends, strict=True))
-                if len(held):
-                    assert held.min() > largest, "equal values stand in one range"
-                    largest = int(held.max())
+                if len(range_values):
+                    assert range_values.min() > largest, "equal values stand in one range"
+                    largest = int(range_values.max())
 
 
 def test_ranges_are_about_as_large_as_asked() -> None:

@@ -62,18 +62,18 @@ def read(data: bytes, width: int = 1, possible: int | None = None) -> CollapsedC
 
 def expected(rows: Rows, slot: int) -> tuple[int, dict[tuple[int, int], int]]:
     """The shift of a slot and its counts by key, shifted, and cell: by trying all shifts."""
-    own = [row for row in rows if row[0] == slot]
-    shift = next(s for s in range(64) if len({key >> s for _, key, _, _ in own}) <= MOST)
+    slot_rows = [row for row in rows if row[0] == slot]
+    shift = next(s for s in range(64) if len({key >> s for _, key, _, _ in slot_rows}) <= MOST)
     counts: Counter[tuple[int, int]] = Counter()
-    for _, key, cell, weight in own:
+    for _, key, cell, weight in slot_rows:
         counts[key >> shift, cell] += weight
     return shift, dict(counts)
 
 
 def state(column: CollapsedColumn, slot: int) -> tuple[int, dict[tuple[int, int], int]]:
     shift, keys, (codes, counts) = column.state(slot)
-    each = zip(codes.tolist(), counts.tolist(), strict=True)
-    return shift, {(int(keys[c // CELLS]) >> shift, c % CELLS): n for c, n in each}
+    pairs = zip(codes.tolist(), counts.tolist(), strict=True)
+    return shift, {(int(keys[c // CELLS]) >> shift, c % CELLS): n for c, n in pairs}
 
 
 def rows_of(
@@ -109,9 +109,9 @@ def test_any_split_order_and_tree_of_merges_gives_equal_bytes(kind: str) -> None
         rng = np.random.default_rng(seed)
         order = rng.permutation(len(rows))
         states = []
-        for some in np.array_split(order, rng.integers(1, 8)):
+        for batch in np.array_split(order, rng.integers(1, 8)):
             part = empty(width)
-            for few in np.array_split(some, rng.integers(1, 4)):
+            for few in np.array_split(batch, rng.integers(1, 4)):
                 fed(part, [rows[i] for i in few])
                 if rng.random() < 0.3:
                     part.settle()
@@ -162,15 +162,17 @@ def test_slots_are_taken_widened_and_merged_as_they_are() -> None:
     column = fed(empty(4), rows)
     taken = column.take(np.array([3, 1, 3], np.intp))
     assert [state(taken, i) for i in range(3)] == [state(column, slot) for slot in (3, 1, 3)]
-    both = empty(1)
-    both.merge(column.take(np.array([0, 2], np.intp)), np.zeros(2, np.intp))
+    union = empty(1)
+    union.merge(column.take(np.array([0, 2], np.intp)), np.zeros(2, np.intp))
     together = [(0, *row[1:]) for row in rows if row[0] in (0, 2)]
-    assert state(both, 0) == expected(together, 0)
-    both.widen(3)
-    assert state(both, 2) == (0, {}) and state(both, 0) == expected(together, 0)
-    own = state(column, 1)
+    assert state(union, 0) == expected(together, 0)
+    union.widen(3)
+    assert state(union, 2) == (0, {}) and state(union, 0) == expected(together, 0)
+    slot_state = state(column, 1)
     fed(column, [(1, 10**9, 0, 1)])
-    assert own != state(column, 1) and state(taken, 1) == own, "copies are in separate memory"
+    assert slot_state != state(column, 1) and state(taken, 1) == slot_state, (
+        "copies are in separate memory"
+    )
 
 
 def test_rows_are_copied_when_they_are_added() -> None:
@@ -233,20 +235,20 @@ def test_a_shift_that_no_rows_need_is_refused() -> None:
 
 def test_keys_are_in_the_order_of_the_scores_and_equal_for_equal_ones() -> None:
     rng = np.random.default_rng(1)
-    some = np.concatenate(
+    score_array = np.concatenate(
         [
             *(rng.normal(size=2000) * 10.0**power for power in (-300, -20, -3, 0, 3, 300)),
             *(rng.random(2000), 1 - 10.0 ** -rng.uniform(0, 16, 2000)),
             np.array([-np.inf, -1.0, -0.0, 0.0, 5e-324, 0.5, 1.0, np.nextafter(1, 2), np.inf]),
         ]
     )
-    ordered = np.sort(some)
+    ordered = np.sort(score_array)
     keys = score_keys(ordered)
     assert (np.diff(keys) >= 0).all()
     apart = np.flatnonzero(np.diff(ordered.view(np.int64) >> 1) != 0)
     assert (np.diff(keys)[apart[ordered[apart] > 0]] > 0).mean() > 0.999
     assert score_keys(np.array([-0.0, 0.0])).tolist() == [0, 0]
-    narrow = some[np.abs(some) < 1e30].astype(np.float32)
+    narrow = score_array[np.abs(score_array) < 1e30].astype(np.float32)
     assert (score_keys(narrow) == score_keys(narrow.astype(np.float64))).all()
 
 

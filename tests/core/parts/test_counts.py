@@ -25,11 +25,11 @@ def encoded(column: CountsColumn) -> bytes:
 
 def test_a_sparse_and_a_dense_state_of_equal_counts_have_equal_bytes() -> None:
     cells = np.arange(WIDE // 2)
-    dense, two = empty(WIDE), empty(WIDE, 2)
+    dense, pair = empty(WIDE), empty(WIDE, 2)
     dense.add(cells)
     for cell in cells:
-        two.merge(one_cell(int(cell)), np.zeros(1, np.intp))
-    sparse = two.take(np.zeros(1, np.intp))
+        pair.merge(one_cell(int(cell)), np.zeros(1, np.intp))
+    sparse = pair.take(np.zeros(1, np.intp))
     assert dense.table is not None
     assert sparse.table is None
     assert encoded(dense) == encoded(sparse)
@@ -48,13 +48,13 @@ def test_sparse_cells_are_sorted_with_their_counts_however_large_both_are(factor
             column.add(cells, slots, counts)
             for code, n in zip((slots * size + cells).tolist(), counts.tolist(), strict=True):
                 model[code] = model.get(code, 0) + n
-        kept = {code: n for code, n in sorted(model.items()) if n}
+        expected = {code: n for code, n in sorted(model.items()) if n}
         taken = column.take(np.arange(width))  # shares its arrays, which no later row may change
         for state in (column, taken):
-            found, amounts = state._sparse()
-            assert (found.dtype, amounts.dtype) == (np.int64, np.int64)
-            assert dict(zip(found.tolist(), amounts.tolist(), strict=True)) == kept
-            assert found.tolist() == list(kept)
+            codes, amounts = state._sparse()
+            assert (codes.dtype, amounts.dtype) == (np.int64, np.int64)
+            assert dict(zip(codes.tolist(), amounts.tolist(), strict=True)) == expected
+            assert codes.tolist() == list(expected)
         before = encoded(taken)
         column.add(np.arange(WIDE), np.zeros(WIDE, np.intp))
         assert encoded(taken) == before != encoded(column)
@@ -69,15 +69,15 @@ def test_rows_are_counted_however_often_cells_are_read_in_between(cells: int, sp
     column, model = empty(cells), dict[int, int]()
     for width, weighted, read in ((1, 0, 1), (2, 0, 0), (9, 1, 1), (9, 1, 0), (9, 0, 1)):
         column.widen(width)
-        slots, at = rng.integers(0, width, 200), rng.integers(0, span, 200)
-        at[:100] += cells - span
+        slots, positions = rng.integers(0, width, 200), rng.integers(0, span, 200)
+        positions[:100] += cells - span
         counts = rng.integers(1, 3, 200) if weighted else np.ones(200, np.int64)
-        column.add(at, slots, counts if weighted else None)
-        for code, n in zip((slots * cells + at).tolist(), counts.tolist(), strict=True):
+        column.add(positions, slots, counts if weighted else None)
+        for code, n in zip((slots * cells + positions).tolist(), counts.tolist(), strict=True):
             model[code] = model.get(code, 0) + n
         if read:
-            found, amounts = column.cells_of(np.arange(width))
-            assert list(zip(found.tolist(), amounts.tolist(), strict=True)) == sorted(model.items())
+            codes, amounts = column.cells_of(np.arange(width))
+            assert list(zip(codes.tolist(), amounts.tolist(), strict=True)) == sorted(model.items())
 
 
 def test_tables_that_were_read_add_up_past_every_width_of_their_cells() -> None:

@@ -47,8 +47,10 @@ ORDER = {7: 2, None: 3, "a": 0, "b": 1}  # of the bytes of keys
 
 def coded(keys: Sequence[Any]) -> DictionaryColumn:
     """A column of keys, one of whose values has no row."""
-    known = tuple(dict.fromkeys([*keys, "of no record"]))
-    return DictionaryColumn(np.array([known.index(key) for key in keys], np.intp), known)
+    distinct_keys = tuple(dict.fromkeys([*keys, "of no record"]))
+    return DictionaryColumn(
+        np.array([distinct_keys.index(key) for key in keys], np.intp), distinct_keys
+    )
 
 
 class Kind(ABC):
@@ -104,17 +106,17 @@ class CountsKind(Kind):
         column.add(np.array(cells, np.intp), slots, weights)
 
     def state(self, column: Any, slot: int) -> dict[int, int]:
-        found = dict(zip(*(one.tolist() for one in column.occupied(slot)), strict=True))
+        count_by_cell = dict(zip(*(array.tolist() for array in column.occupied(slot)), strict=True))
         dense = column.dense(slot).tolist()
-        assert dense == [found.get(cell, 0) for cell in range(self.cells)]
-        assert list(found) == sorted(found)
-        return found
+        assert dense == [count_by_cell.get(cell, 0) for cell in range(self.cells)]
+        assert list(count_by_cell) == sorted(count_by_cell)
+        return count_by_cell
 
     def model(self, rows: Rows) -> dict[int, int]:
-        found = Counter[int]()
+        count_by_cell = Counter[int]()
         for _, cell, n in rows:
-            found[cell] += n
-        return {cell: n for cell, n in found.items() if n}
+            count_by_cell[cell] += n
+        return {cell: n for cell, n in count_by_cell.items() if n}
 
     def total_count(self, rows: Rows) -> int:
         return sum(n for *_, n in rows)
@@ -244,12 +246,12 @@ class UnitSetKind(Kind):
         column.add(np.array(words, np.uint64), slots)
 
     def state(self, column: Any, slot: int) -> list[int] | None:
-        found = column.units_of_slot(slot)
-        return None if found is None else found.tolist()  # type: ignore[no-any-return]
+        units = column.units_of_slot(slot)
+        return None if units is None else units.tolist()  # type: ignore[no-any-return]
 
     def model(self, rows: Rows) -> list[int] | None:
-        found, limit = sorted({word for _, word in rows if word <= self.last}), self.owner.max_units
-        return None if limit is not None and len(found) > limit else found
+        units, limit = sorted({word for _, word in rows if word <= self.last}), self.owner.max_units
+        return None if limit is not None and len(units) > limit else units
 
 
 class RecordsKind(Kind):
@@ -276,8 +278,8 @@ class RecordsKind(Kind):
         column.add(np.array(ids, np.uint64), np.array(times, np.int64), fields, slots)
 
     def state(self, column: Any, slot: int) -> Any:
-        table, one = column.sets[slot].settled(), column.sets[slot]
-        columns = [one.column(number, slice(None)) for number in range(2)]
+        table, records = column.sets[slot].settled(), column.sets[slot]
+        columns = [records.column(number, slice(None)) for number in range(2)]
         of_row = [
             [c.values[code] for code in c.codes.tolist()]
             if isinstance(c, DictionaryColumn)
@@ -324,25 +326,25 @@ class BagKind(Kind):
 
     def add(self, column: Any, slots: Any, *columns: Any) -> None:
         units = None if set(columns[-1]) == {1} else np.array(columns[-1], np.int64)
-        at = [0] * len(columns[0]) if slots is None else slots.tolist()
-        bags.feed(column, list(zip(at, *columns[:-1], strict=True)), slots is None, units)
+        slot_list = [0] * len(columns[0]) if slots is None else slots.tolist()
+        bags.feed(column, list(zip(slot_list, *columns[:-1], strict=True)), slots is None, units)
 
     def state(self, column: Any, slot: int) -> Any:
         raise NotImplementedError
 
     def states(self, column: Any) -> list[Any]:
-        found = held(column)
+        count_by_row = held(column)
         return [
-            ({key: n for key, n in found.items() if key[0] == slot}, total)
+            ({key: n for key, n in count_by_row.items() if key[0] == slot}, total)
             for slot, total in enumerate(column.totals.tolist())
         ]
 
     def model(self, rows: Rows) -> Any:
-        found, limit = Counter[Any](), self.rule.max_rows
+        count_by_row, limit = Counter[Any](), self.rule.max_rows
         for slot, group, value, label, units in rows if limit is None or len(rows) <= limit else ():
             exact = in_precision(self.rule, value)
-            found[slot, group if self.rule.ids else None, exact, label] += units
-        return found, len(rows)
+            count_by_row[slot, group if self.rule.ids else None, exact, label] += units
+        return count_by_row, len(rows)
 
     def total_count(self, rows: Rows) -> int:
         dropped = self.rule.max_rows is not None and len(rows) > self.rule.max_rows
@@ -409,9 +411,9 @@ def encoded(column: Any) -> bytes:
 
 def decoded(kind: Kind, data: bytes, width: int) -> Any:
     reader = Reader(data)
-    found = kind.decode(width, reader)
+    column = kind.decode(width, reader)
     reader.finish()
-    return found
+    return column
 
 
 def some(kind: Kind, random: Random, width: int) -> Rows:
@@ -423,9 +425,9 @@ def made(kind: Kind, random: Random, width: int) -> tuple[Any, Rows]:
     """States that were fed, read from bytes or taken from others."""
     column, rows = kind.empty(width), []
     for _ in range(random.randrange(3)):
-        more = some(kind, random, width)
-        kind.feed(column, more, plain=width == 1 and random.random() < 0.5)
-        rows += more
+        batch = some(kind, random, width)
+        kind.feed(column, batch, plain=width == 1 and random.random() < 0.5)
+        rows += batch
     if random.random() < 0.3:
         column = decoded(kind, encoded(column), width)
     return column, rows
@@ -435,9 +437,9 @@ def check(kind: Kind, column: Any, rows: Rows) -> None:
     whole = kind.empty(column.width)
     kind.feed(whole, rows, plain=False)
     of_slots = [[row for row in rows if row[0] == slot] for slot in range(column.width)]
-    for one in (column, whole):
-        assert kind.states(one) == [kind.model(mine) for mine in of_slots]
-        assert one.bound >= one.total_count == sum(map(kind.total_count, of_slots))
+    for candidate in (column, whole):
+        assert kind.states(candidate) == [kind.model(slot_rows) for slot_rows in of_slots]
+        assert candidate.bound >= candidate.total_count == sum(map(kind.total_count, of_slots))
     assert encoded(column) == encoded(whole)
     assert column.nbytes >= 0
 
@@ -449,26 +451,26 @@ def walk(kind: Kind, random: Random) -> None:
     for _ in range(14):
         match random.choice(["feed", "feed", "merge", "take", "widen", "bytes"]):
             case "feed":
-                more = some(kind, random, width)
-                kind.feed(column, more, plain=width == 1 and random.random() < 0.5)
-                rows += more
+                batch = some(kind, random, width)
+                kind.feed(column, batch, plain=width == 1 and random.random() < 0.5)
+                rows += batch
             case "merge" if width:
-                other, theirs = made(kind, random, random.choice([0, 1, 2, 4]))
-                before = encoded(other)
-                to = [random.randrange(width) for _ in range(other.width)]
-                column.merge(other, np.array(to, np.intp))
-                rows += [(to[slot], *row) for slot, *row in theirs]
-                assert encoded(other) == before
+                addend, addend_rows = made(kind, random, random.choice([0, 1, 2, 4]))
+                before = encoded(addend)
+                to = [random.randrange(width) for _ in range(addend.width)]
+                column.merge(addend, np.array(to, np.intp))
+                rows += [(to[slot], *row) for slot, *row in addend_rows]
+                assert encoded(addend) == before
             case "take" if width:
                 slots = [random.randrange(width) for _ in range(random.choice([0, 1, 1, 3]))]
-                old, kept = column, encoded(column)
+                old, old_bytes = column, encoded(column)
                 column, width = column.take(np.array(slots, np.intp)), len(slots)
                 of_slot = [[row[1:] for row in rows if row[0] == slot] for slot in slots]
-                rows = [(i, *row) for i, mine in enumerate(of_slot) for row in mine]
-                more = some(kind, random, width)
-                kind.feed(column, more, plain=False)
-                rows += more
-                assert encoded(old) == kept
+                rows = [(i, *row) for i, slot_rows in enumerate(of_slot) for row in slot_rows]
+                batch = some(kind, random, width)
+                kind.feed(column, batch, plain=False)
+                rows += batch
+                assert encoded(old) == old_bytes
             case "bytes":
                 column = decoded(kind, encoded(column), width)
             case _:

@@ -47,8 +47,8 @@ def test_sums_of_products_are_those_of_fractions_and_left_rows_are_told(n: int) 
             left = add_dots([*dots, Dot(sums[3], flags, a)])
             assert np.array_equal(left, np.unique(left))
             complete += not len(left)
-            kept = np.delete(np.arange(n), left)
-            x, y, signs = fractions(a[kept]), fractions(b[kept]), flags[kept].tolist()
+            rows = np.delete(np.arange(n), left)
+            x, y, signs = fractions(a[rows]), fractions(b[rows]), flags[rows].tolist()
             assert [column.finite_fraction() for column in sums] == [
                 sum(map(Fraction.__mul__, x, y), Fraction(0)),
                 sum(y, Fraction(0)),

@@ -114,8 +114,8 @@ def test_infinities_and_few_small_values_go_to_their_slots() -> None:
     column = ExactSumColumn(3)
     column.add(values, slots)
     for slot in range(3):
-        own = values[slots == slot]
-        assert column.finite_fraction(slot) == fraction_of(own[np.isfinite(own)])
+        slot_values = values[slots == slot]
+        assert column.finite_fraction(slot) == fraction_of(slot_values[np.isfinite(slot_values)])
     assert math.isnan(column.value(1))  # one of each sign
     assert [column.finite(slot) for slot in range(3)] == [True, False, True]
 
@@ -128,8 +128,12 @@ def test_the_exact_sum_drops_no_infinity() -> None:
         assert repr(float(column.fraction())) == repr(exact)
         assert repr(ratio(column.fraction(), 2)) == repr(exact / 2)
         table = ExactSumsColumn(summed(np.array(values)), 1, 1)
-        named = NamedSumsColumn({"a": column}, 1)
-        assert repr([*table.fractions()]) == repr([*named.fractions()]) == repr([column.fraction()])
+        named_sums = NamedSumsColumn({"a": column}, 1)
+        assert (
+            repr([*table.fractions()])
+            == repr([*named_sums.fractions()])
+            == repr([column.fraction()])
+        )
     assert summed(np.array([1.0, math.inf])).finite_fraction() == 1
 
 
@@ -141,15 +145,15 @@ def test_a_column_comes_back_from_its_bytes_and_a_sum_is_the_same_alone(
     for slot, values in enumerate(sums):
         column.add(np.array(values, np.float64), np.full(len(values), slot))
     data = encoded(column)
-    again = decoded(data, len(sums))
-    assert encoded(again) == data
+    copy = decoded(data, len(sums))
+    assert encoded(copy) == data
     for slot in range(len(sums)):
-        assert again.finite_fraction(slot) == column.finite_fraction(slot)
-        assert again.value(slot) == column.value(slot) or math.isnan(column.value(slot))
-        alone = encoded(column.take(np.array([slot])))
+        assert copy.finite_fraction(slot) == column.finite_fraction(slot)
+        assert copy.value(slot) == column.value(slot) or math.isnan(column.value(slot))
+        single_bytes = encoded(column.take(np.array([slot])))
         twice = encoded(column.take(np.array([slot, slot])))
-        back = decoded(alone, 1)
-        assert encoded(decoded(twice, 2).take(np.array([1]))) == alone == encoded(back)
+        back = decoded(single_bytes, 1)
+        assert encoded(decoded(twice, 2).take(np.array([1]))) == single_bytes == encoded(back)
         assert encoded(back.take(np.array([0, 0]))) == twice
 
 
@@ -176,10 +180,10 @@ def test_the_sum_is_rounded_once_to_the_nearest_even() -> None:
 
 def test_limbs_are_settled_before_they_overflow() -> None:
     column = summed([2.0**31 - 1])
-    one = column.take(np.arange(1))
+    original = column.take(np.arange(1))
     for _ in range(70):  # doubles the sum and the load each time
         column.merge(column.take(np.arange(1)), np.zeros(1, np.intp))
-    assert column.fraction() == one.fraction() * 2**70
+    assert column.fraction() == original.fraction() * 2**70
     assert int(np.abs(column.limbs).max()) < 2**62
 
 
@@ -213,10 +217,10 @@ def test_an_integer_is_the_sum_of_its_limbs_of_which_the_first_and_last_count() 
 
 def test_settled_limbs_are_the_same_integers_and_below_their_ends() -> None:
     limbs = np.array([[1 << 40, -(1 << 50), 1 << 45], [-1, 0, 0], [7, 0, -(1 << 62)]])
-    wanted = [sum(x << BITS * i for i, x in enumerate(row)) for row in limbs.tolist()]
-    found = settled(limbs).tolist()
-    assert [sum(x << BITS * i for i, x in enumerate(row)) for row in found] == wanted
-    for row in found:
+    expected = [sum(x << BITS * i for i, x in enumerate(row)) for row in limbs.tolist()]
+    rows = settled(limbs).tolist()
+    assert [sum(x << BITS * i for i, x in enumerate(row)) for row in rows] == expected
+    for row in rows:
         assert all(0 <= x < 1 << 32 for x in row[:-1])
         assert -(1 << 31) <= row[-1] < 1 << 31
 
@@ -238,8 +242,8 @@ def test_each_cell_has_the_exact_sum_of_its_values() -> None:
         cells = rng.integers(0, 5, n)
         column, split, slotted = table(5), table(5), table(5, 3)
         column.add(values, cells)
-        for cell, found in enumerate(column.fractions()):
-            assert found == fraction_of(values[cells == cell])
+        for cell, fraction in enumerate(column.fractions()):
+            assert fraction == fraction_of(values[cells == cell])
         for piece in (slice(100, None), slice(0, 100)):
             split.add(values[piece], cells[piece])
         slotted.add(values, cells, np.full(n, 1))
@@ -267,10 +271,10 @@ def test_integers_of_any_size_are_added_exactly_and_other_numbers_are_damage() -
     assert [int(value) for value in sums.fractions()] == total
     require_whole(sums)
     for bad in (0.5, -1.0, math.inf):
-        other = table(2)
-        other.add(np.array([bad]), np.array([1]))
+        column = table(2)
+        column.add(np.array([bad]), np.array([1]))
         with pytest.raises(StateError, match="not whole numbers"):
-            require_whole(other)
+            require_whole(column)
 
 
 # -- floats taken apart ----------------------------------------------------------------------------
@@ -280,7 +284,10 @@ finite = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, 
 def total(rows: Units) -> Fraction:
     parts = zip(*(column.tolist() for column in rows), strict=True)
     return sum(
-        (Fraction((-1 if sign else 1) * (units << at), 1 << UNIT) for units, at, sign in parts),
+        (
+            Fraction((-1 if sign else 1) * (units << shift), 1 << UNIT)
+            for units, shift, sign in parts
+        ),
         Fraction(0),
     )
 
@@ -332,30 +339,30 @@ def test_levels_in_slots_and_what_they_leave_are_all_of_the_values() -> None:
         values = np.ldexp(rng.standard_normal(1500), size)
         before = values.copy()
         top = float(np.abs(values).max())
-        found = sum_by_levels_in_slots(values, partial(sums_by_slot, cells, 9), top, 100)
+        result = sum_by_levels_in_slots(values, partial(sums_by_slot, cells, 9), top, 100)
         assert np.array_equal(values, before)
         for cell in range(9):
-            parts = [int(sums[cell]) * Fraction(2) ** by for sums, by in found.levels]
-            parts += map(Fraction, found.rest[cells == cell].tolist())
+            parts = [int(sums[cell]) * Fraction(2) ** exponent for sums, exponent in result.levels]
+            parts += map(Fraction, result.rest[cells == cell].tolist())
             expected = sum(map(Fraction, values[cells == cell].tolist()), Fraction(0))
             assert sum(parts, Fraction(0)) == expected
-        assert np.any(found.rest != 0) == (spread == 300)
+        assert np.any(result.rest != 0) == (spread == 300)
 
 
 def test_levels_in_slots_stop_where_few_values_are_left() -> None:
     values = np.array([0.5] * 99 + [1e-40])
-    found = sum_by_levels_in_slots(values, partial(sums_by_slot, np.arange(100) % 2, 2), 0.5, 1)
-    assert [(sums.tolist(), exponent) for sums, exponent in found.levels] == [
+    result = sum_by_levels_in_slots(values, partial(sums_by_slot, np.arange(100) % 2, 2), 0.5, 1)
+    assert [(sums.tolist(), exponent) for sums, exponent in result.levels] == [
         ([50 << 36, 49 << 36], -37)
     ]
-    assert np.flatnonzero(found.rest).tolist() == [99]
+    assert np.flatnonzero(result.rest).tolist() == [99]
 
 
 def test_levels_in_slots_leave_what_lies_at_the_ends_of_the_range() -> None:
     for top in (0.0, 1e-300, 1e300):
         values = np.array([top, -top])
-        found = sum_by_levels_in_slots(values, np.copy, top, 0)
-        assert found.levels == [] and np.array_equal(found.rest, values)
+        result = sum_by_levels_in_slots(values, np.copy, top, 0)
+        assert result.levels == [] and np.array_equal(result.rest, values)
 
 
 def test_the_largest_size_is_found_whatever_the_signs() -> None:
@@ -371,8 +378,8 @@ def test_the_largest_size_is_found_whatever_the_signs() -> None:
         ([math.inf, -1.0], math.inf),
         ([1e308, -1.7e308], 1.7e308),
     ):
-        for some in (np.array(values), np.array(values)[::-1], np.repeat(values, 2)[::2]):
-            assert largest(some) == size
+        for array in (np.array(values), np.array(values)[::-1], np.repeat(values, 2)[::2]):
+            assert largest(array) == size
 
 
 def test_products_are_added_without_rounding() -> None:
@@ -381,9 +388,9 @@ def test_products_are_added_without_rounding() -> None:
     column = ExactSumColumn(2)
     assert column.add_products(a, b).tolist() == (a * b).tolist()
     column.add_products(a, b, np.array([1, 0, 1, 0, 1]))
-    each = [Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
-    assert column.fraction(1) == sum(each[::2])
-    assert column.fraction(0) == sum(each) + sum(each[1::2])
+    products = [Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    assert column.fraction(1) == sum(products[::2])
+    assert column.fraction(0) == sum(products) + sum(products[1::2])
 
 
 @pytest.mark.parametrize("n", [1, 2, 15, 64, 65])

@@ -44,8 +44,8 @@ def written(*fields: object) -> bytes:
     return out.bytes_()
 
 
-def part(one: Part[Any], width: int = 1) -> Callable[[Reader], object]:
-    return partial(one.decode, Tally(), width)
+def part(spec: Part[Any], width: int = 1) -> Callable[[Reader], object]:
+    return partial(spec.decode, Tally(), width)
 
 
 def field(kind: str) -> Callable[[Reader], object]:
@@ -58,9 +58,13 @@ def rows(ids: str | None = None, weighted: bool = False) -> Callable[[Reader], o
 
 REFUSED: list[tuple[Callable[[Reader], object], Fields, str]] = [
     *(
-        (part(Counts(cells)), (0, [len(at)], at, n), "cells out of order, out of range or empty")
+        (
+            part(Counts(cells)),
+            (0, [len(places)], places, n),
+            "cells out of order, out of range or empty",
+        )
         for cells in (7, 301)
-        for at, n in (([cells], [1]), ([2**63 - 1], [1]), ([3], [0]))
+        for places, n in (([cells], [1]), ([2**63 - 1], [1]), ([3], [0]))
     ),
     (part(Counts(301)), (0, [2], [4, 3], [1, 1]), "cells out of order"),
     (part(Counts(301)), (0, [2], [3, 3], [1, 1]), "cells out of order"),
@@ -158,8 +162,8 @@ REFUSED: list[tuple[Callable[[Reader], object], Fields, str]] = [
 
 
 def test_bytes_that_no_part_writes_are_refused() -> None:
-    for read, fields, what in REFUSED:
-        with pytest.raises(StateError, match=what):
+    for read, fields, message in REFUSED:
+        with pytest.raises(StateError, match=message):
             reader = Reader(written(*fields))
             read(reader)
             reader.finish()

@@ -38,17 +38,17 @@ ASCENDING: dict[str, list[Any]] = {
 
 def filled(*records: tuple[int, int, float, str | None]) -> RecordSet:
     """A set of (id, time, value, key)."""
-    made = RecordSet(KINDS)
+    record_set = RecordSet(KINDS)
     for id_, time, value, key in records:
         column = DictionaryColumn(np.zeros(1, np.intp), (key,))
         fields = np.array([value], np.float32), column
-        made.add(np.array([id_], np.uint64), np.array([time]), fields)
-    return made
+        record_set.add(np.array([id_], np.uint64), np.array([time]), fields)
+    return record_set
 
 
-def written(one: RecordSet) -> bytes:
+def written(record_set: RecordSet) -> bytes:
     out = Writer()
-    one.encode(out)
+    record_set.encode(out)
     return out.bytes_()
 
 
@@ -69,16 +69,16 @@ def test_codes_of_fields_order_as_values_do_and_lead_back() -> None:
         assert np.array_equal(values_of(codes, kind, None), values)  # type: ignore[arg-type]
         out = Writer()
         write_field(codes, kind, None, out)
-        again, _ = read_field(len(codes), kind, Reader(out.bytes_()))
-        assert np.array_equal(again, codes)
+        copy, _ = read_field(len(codes), kind, Reader(out.bytes_()))
+        assert np.array_equal(copy, codes)
 
 
 def test_hashed_texts_come_back_as_hashes_that_say_so() -> None:
     column = checked(["ann", "bo"], "hashed", "user")
     assert isinstance(column, np.ndarray)
-    found = values_of(codes_of_kind(column, "hashed"), "hashed", None)
-    assert isinstance(found, HashedIds)
-    assert found.tolist() == hash_ids(["ann", "bo"]).tolist()
+    hashes = values_of(codes_of_kind(column, "hashed"), "hashed", None)
+    assert isinstance(hashes, HashedIds)
+    assert hashes.tolist() == hash_ids(["ann", "bo"]).tolist()
     with pytest.raises(InputError, match="int64"):
         checked([1, 2], "hashed", "user")
 
@@ -90,25 +90,25 @@ def test_keys_are_numbered_anew_in_the_order_of_their_bytes() -> None:
     assert numbers is not None
     assert every.values == ["a", "b", 7, None]
     assert every.ordered_by_bytes() == (every, None)
-    ordered, again = every.ordered_by(numbers[field])
+    ordered, new_numbers = every.ordered_by(numbers[field])
     assert ordered.values == ["a", "b", None]
-    assert again.tolist() == [1, 0, 1, 2]
-    assert again.dtype == np.uint8
-    assert ordered.ordered_by(again)[0] is ordered
+    assert new_numbers.tolist() == [1, 0, 1, 2]
+    assert new_numbers.dtype == np.uint8
+    assert ordered.ordered_by(new_numbers)[0] is ordered
 
 
 def test_picked_records_forget_keys_that_they_have_not() -> None:
-    some = filled((1, 0, 0.0, "a"), (2, 0, 0.0, "b")).picked(np.array([1]))
-    assert written(some) == written(filled((2, 0, 0.0, "b")))
+    selection = filled((1, 0, 0.0, "a"), (2, 0, 0.0, "b")).picked(np.array([1]))
+    assert written(selection) == written(filled((2, 0, 0.0, "b")))
 
 
 def test_keys_that_came_with_no_record_are_not_written() -> None:
-    one, none = filled((1, 0, 0.0, "a")), RecordSet(KINDS)
-    before = written(one)
+    record_set, none = filled((1, 0, 0.0, "a")), RecordSet(KINDS)
+    before = written(record_set)
     of_none = DictionaryColumn(np.zeros(0, np.intp), (None,))  # as of an update with outcomes alone
     none.add(np.zeros(0, np.uint64), np.zeros(0, np.int64), (np.zeros(0, np.float32), of_none))
-    one.unite(none)
-    assert written(one) == before
+    record_set.unite(none)
+    assert written(record_set) == before
 
 
 def test_a_union_of_tables_has_each_record_once_in_order() -> None:
@@ -121,10 +121,10 @@ def test_a_union_of_tables_has_each_record_once_in_order() -> None:
         )
         for n in (400, 1, 0, 90)
     ]
-    found = united(tables)
-    assert is_ascending(found)
+    union = united(tables)
+    assert is_ascending(union)
     rows = {row for t in tables for row in zip(t.ids, t.times, t.fields[0], strict=True)}
-    assert sorted(rows) == list(zip(found.ids, found.times, found.fields[0], strict=True))
+    assert sorted(rows) == list(zip(union.ids, union.times, union.fields[0], strict=True))
 
 
 def test_bytes_of_records_lead_back_and_damage_is_refused() -> None:
@@ -154,8 +154,8 @@ def test_hashes_wait_until_they_are_worth_a_sort_and_are_counted_in_memory() -> 
     assert 16 * FEW <= waiting <= column.nbytes
     column.add(np.arange(FEW, dtype=np.uint64))
     assert column.n_pending == FEW, "as many as are settled may wait"
-    found = column.units_of_slot()
-    assert found is not None and found.tolist() == [*range(FEW), 1 << 40]
+    units = column.units_of_slot()
+    assert units is not None and units.tolist() == [*range(FEW), 1 << 40]
 
 
 def test_a_set_past_its_limit_is_dropped_for_good() -> None:

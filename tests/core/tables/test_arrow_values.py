@@ -51,8 +51,8 @@ def test_texts_lists_and_times_reach_the_metrics() -> None:
     def fed(spec: Accumulator, **columns: str) -> Accumulator:
         state = spec.empty()
         update_from(state, batch, columns)
-        (made,) = partial([batch.slice(0, 1), batch.slice(1)], spec, columns=columns)
-        assert merged(made["state"].to_pylist()) == state
+        (output,) = partial([batch.slice(0, 1), batch.slice(1)], spec, columns=columns)
+        assert merged(output["state"].to_pylist()) == state
         return state
 
     confusion = fed(BinaryConfusion(positive="yes"), labels="label", scores="score")

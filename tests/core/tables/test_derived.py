@@ -85,7 +85,7 @@ def as_polars(text: str) -> Any:
                 function = pl.min_horizontal if name == "min" else pl.max_horizontal
                 return function(*map(value, node.args))
             case ast.Compare():
-                operands = [value(one) for one in (node.left, *node.comparators)]
+                operands = [value(operand) for operand in (node.left, *node.comparators)]
                 signs = {
                     ast.Lt: "lt",
                     ast.LtE: "le",
@@ -149,9 +149,9 @@ def test_states_are_those_of_a_table_that_polars_derived_and_filtered(seed: int)
         if len(derived):
             expected.update_from(derived, keys="day")
         table_form = formed(table, FORMS[seed % len(FORMS)])
-        own = {name: text for name, text in columns.items() if name in empty.arguments()}
-        own |= {"gain": gain} if "values" in own else {}
-        counted.update_from(table_form, columns=own, where=where, keys="day")
+        metric_columns = {name: text for name, text in columns.items() if name in empty.arguments()}
+        metric_columns |= {"gain": gain} if "values" in metric_columns else {}
+        counted.update_from(table_form, columns=metric_columns, where=where, keys="day")
         assert counted.digest() == expected.digest(), (gain, where, long)
 
 
@@ -181,9 +181,9 @@ def test_names_that_no_expression_can_have_are_names_of_columns_still() -> None:
     state = HistogramAUC()
     table = {"click-rate (%)": [0.25, 0.5], "2nd": [0, 1]}
     state.update_from(table, columns={"scores": "click-rate (%)", "labels": "2nd"})
-    other = HistogramAUC()
-    other.update([0, 1], [0.25, 0.5])
-    assert state == other
+    expected = HistogramAUC()
+    expected.update([0, 1], [0.25, 0.5])
+    assert state == expected
     state.update_from(
         table, columns={"p": "click-rate (%)", "scores": "p * 1", "labels": "2nd"}, where="p > 0.3"
     )
@@ -210,7 +210,7 @@ def test_lists_texts_and_several_columns_are_filtered_by_row(form: str) -> None:
     lists.update_from(table, where="surface == 'search'", labels="rel", scores="s")
     expected.update([1, 0, 1, 1, 0], scores=[0.5, 0.25, 0.1, 0.2, 0.3], offsets=[0, 2, 5])
     assert lists.digest() == expected.digest()
-    keyed, other = PerKey(Ratio()), PerKey(Ratio())
+    keyed, expected_keyed = PerKey(Ratio()), PerKey(Ratio())
     rows = formed(
         pl.DataFrame(
             {"c": [1, 0, 1], "a": ["x", "y", "x"], "b": [1, 2, 3], "ok": [True, False, True]}
@@ -218,8 +218,8 @@ def test_lists_texts_and_several_columns_are_filtered_by_row(form: str) -> None:
         form,
     )
     keyed.update_from(rows, where="ok", numerators="c", keys=["a", "b"])
-    other.update([("x", 1), ("x", 3)], numerators=[1, 1])
-    assert keyed == other
+    expected_keyed.update([("x", 1), ("x", 3)], numerators=[1, 1])
+    assert keyed == expected_keyed
 
 
 def test_nothing_is_computed_in_rows_that_do_not_meet_the_condition() -> None:
@@ -349,11 +349,11 @@ def test_other_forms_of_columns_are_filtered_too() -> None:
         state = Moments()
         state.update_from({**masks, "a": values}, where="ok", values="a")
         assert state == expected
-    keyed, other = PerKey(Ratio()), PerKey(Ratio())
+    keyed, expected_keyed = PerKey(Ratio()), PerKey(Ratio())
     column = DictionaryColumn(np.array([0, 1]), ("x", "y"))
     keyed.update_from({**masks, "k": column, "n": [1, 1]}, where="ok", numerators="n", keys="k")
-    other.update(["x"], numerators=[1])
-    assert keyed == other
+    expected_keyed.update(["x"], numerators=[1])
+    assert keyed == expected_keyed
     with pytest.raises(InputError, match="one-dimensional"):
         Moments().update_from({**masks, "a": 3.0}, where="ok", values="a")
 

@@ -65,8 +65,8 @@ def test_every_role_may_have_another_name_in_every_table(
     assert panel.state("renamed") == expected != metric
 
     keyed = Windows(PerKey(Panel({"inner": panel.empty()})), size_s=60)
-    beside = {"keys": ["k"] * n, "times_ms": [60_000] * n}
-    keyed.update_from(table({**{renames[a]: c for a, c in rows.items()}, **beside}))
+    extra_columns = {"keys": ["k"] * n, "times_ms": [60_000] * n}
+    keyed.update_from(table({**{renames[a]: c for a, c in rows.items()}, **extra_columns}))
     inner = keyed.total_state().state("k").state("inner")
     assert inner.state("renamed") == expected
 

@@ -107,12 +107,12 @@ def test_every_table_gives_the_state_of_its_columns(
 ) -> None:
     table = make(DAY)
     hours, users, lists = by_hour(), UserGroups(HistogramAUC()), GroupedAUC()
-    named = by_hour()
+    keyed_hours = by_hour()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         hours.update_from(table, time="at", key=["variant", "country"], labels="click", scores="p")
         several = {"arm": "variant", "place": ["country", "variant"], "country": "country"}
-        named.update_from(table, time="at", key=several, labels="click", scores="p")
+        keyed_hours.update_from(table, time="at", key=several, labels="click", scores="p")
         users.update_from(table, groups="user", labels="click", scores="p")
         lists.update_from(table, groups="user", labels="click", scores="p")
     labels, scores = DAY["click"], DAY["p"]
@@ -124,7 +124,7 @@ def test_every_table_gives_the_state_of_its_columns(
     places = list(zip(DAY["country"], DAY["variant"], strict=True))
     several_keys = {"arm": DAY["variant"], "place": places, "country": DAY["country"]}
     expected.update(DAY["at"], keys=several_keys, labels=labels, scores=scores)
-    assert named == expected
+    assert keyed_hours == expected
     of_users, of_lists = users.empty(), lists.empty()
     of_users.update(DAY["user"], labels=labels, scores=scores)
     of_lists.update(labels, scores, groups=DAY["user"])
@@ -234,14 +234,14 @@ def test_columns_of_every_kind_are_their_plain_values(
     given: tuple[Accumulator, str, list[Any], list[Any]],
 ) -> None:
     spec, argument, plain, columns = given
-    other = [0.5, 0.25]
-    rest = {name: other for name, required in spec.arguments().items() if required}
+    filler = [0.5, 0.25]
+    rest = {name: filler for name, required in spec.arguments().items() if required}
     expected = spec.empty()
     expected.update(**rest | {argument: plain})
     for given_column in columns:
         column = given_column() if callable(given_column) else given_column
         state = spec.empty()
-        state.update_from({"x": column, "y": other}, **dict.fromkeys(rest, "y") | {argument: "x"})
+        state.update_from({"x": column, "y": filler}, **dict.fromkeys(rest, "y") | {argument: "x"})
         assert state == expected, (type(column), getattr(column, "dtype", None))
 
 
@@ -389,7 +389,7 @@ def test_mistakes_are_refused_with_what_to_pass(
 
 def test_other_things_than_tables_are_refused_with_their_table() -> None:
     rows = 'pass columns, not rows: {"label": [...], "score": [...]}'
-    for given, hint in (
+    for value, hint in (
         (pl.LazyFrame(DAY), "pass table.collect()"),
         ("day.parquet", "read it first, for example with pandas.read_parquet"),
         (np.zeros((2, 2)), rows),
@@ -406,7 +406,7 @@ def test_other_things_than_tables_are_refused_with_their_table() -> None:
         ),
     ):
         with pytest.raises(InputError, match="expected a table: pandas") as error:
-            Ratio().update_from(given)  # type: ignore[arg-type]
+            Ratio().update_from(value)  # type: ignore[arg-type]
         assert error.value.hint == hint
 
 
@@ -423,7 +423,7 @@ def test_an_unknown_or_missing_name_says_which_column_to_name() -> None:
 
 def test_columns_of_keys_by_name_are_named_as_others_are() -> None:
     rows = {"click": [0, 1], "arm": ["a", "b"], "lists": pl.Series([["a"], ["b"]])}
-    for given, said in (
+    for key_columns, message in (
         ({"x": "arn"}, "keys['x']: expected the column 'arn', got columns click, arm, lists; did"),
         ({"x": ["arm", 1]}, "keys['x']: expected the name of a column, or a list of names"),
         ({"x": {"y": "arm"}}, 'pass keys={"variant": "name"}; columns themselves go to update'),
@@ -432,8 +432,8 @@ def test_columns_of_keys_by_name_are_named_as_others_are() -> None:
         ({}, "keys: expected a column of keys, or at least one in a dict by name, got none"),
     ):
         state = PerKey(Ratio())
-        with pytest.raises(InputError, match=re.escape(said)):
-            state.update_from(rows, keys=given, numerators="click")  # type: ignore[arg-type]
+        with pytest.raises(InputError, match=re.escape(message)):
+            state.update_from(rows, keys=key_columns, numerators="click")  # type: ignore[arg-type]
         assert state == state.empty()
     with pytest.raises(InputError, match="labels: expected the name of a column"):
         HistogramAUC().update_from(rows, labels={"x": "click"}, scores="click")

@@ -7,4 +7,4 @@ from pathlib import Path
 
 if find_spec("apache_beam") is None:
     here = Path(__file__).parent
-    collect_ignore = [one.name for one in here.glob("*.py") if one.name != "test_environment.py"]
+    collect_ignore = [path.name for path in here.glob("*.py") if path.name != "test_environment.py"]

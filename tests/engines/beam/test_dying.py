@@ -19,14 +19,14 @@ from tests.requirements import ROOT
 
 
 def pipeline(*arguments: object) -> int:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "tests.engines.beam.dying", *map(str, arguments)],
         cwd=ROOT,
         capture_output=True,
         timeout=LIMIT_S,
         check=False,
     )
-    return done.returncode
+    return process.returncode
 
 
 def test_a_process_that_dies_in_a_task_leaves_no_number_and_the_next_run_the_right_one(
@@ -44,8 +44,8 @@ def test_a_process_that_dies_in_a_task_leaves_no_number_and_the_next_run_the_rig
     for row in pq.read_table(first).to_pylist():
         states[row["variant"],].append(row["state"])
     whole = digests(alone(log_table(), SPEC, ["variant"]))
-    assert {group: merged(each).digest() for group, each in states.items()} == whole
+    assert {group: merged(group_states).digest() for group, group_states in states.items()} == whole
     # Whoever keeps the output of both runs is told so.
-    again = pq.read_table(second).to_pylist()[0]
+    second_row = pq.read_table(second).to_pylist()[0]
     with pytest.raises(OverlapError, match="twice"):
-        merged([*states[again["variant"],], again["state"]])
+        merged([*states[second_row["variant"],], second_row["state"]])

@@ -57,7 +57,7 @@ def test_a_batch_that_beam_counts_writes_the_rows_of_a_worker_for_each_experimen
 def counted(job: Job, parts: list[pa.Table]) -> tuple[list[StateShard], list[TaskReport]]:
     """What comes of the tasks of a batch in a pipeline."""
     require_schema(job, ASSIGNED)
-    found = run(
+    batches = run(
         lambda pipeline: (
             pipeline
             | beam.Create([*enumerate(parts)])
@@ -66,7 +66,7 @@ def counted(job: Job, parts: list[pa.Table]) -> tuple[list[StateShard], list[Tas
             | "merge" >> beam.FlatMap(_merged, config=job.config)
         )
     )
-    return read_merged(pa.Table.from_batches(found))
+    return read_merged(pa.Table.from_batches(batches))
 
 
 def _counted(task: Task, job: Job) -> list[tuple[int, pa.RecordBatch]]:
@@ -102,12 +102,12 @@ def test_states_by_arm_and_condition_are_those_of_the_experiment_in_a_store(
         columns={"groups": "user", "numerators": "label"},
         where=f"phase == 'fit' and ms < {end}",
     )
-    found = run(
+    pairs = run(
         lambda pipeline: pipeline | beam.Create(shards(events, 5, 1)) | states | Merge(), repeats=1
     )
     expected = stored(worker, "experiment/search/ctr")
     assert len(expected) == 2
-    assert {arm: load(state).digest() for (arm,), state in found} == expected
+    assert {arm: load(state).digest() for (arm,), state in pairs} == expected
 
 
 def stored(config: Config, metric: str) -> dict[str, str]:

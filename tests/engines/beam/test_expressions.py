@@ -14,14 +14,14 @@ TABLE = hostile_rows()
 
 def test_states_are_those_of_rows_derived_before() -> None:
     counted = States(SPEC, BY, columns=COLUMNS, where=WHERE)
-    found = run(lambda pipeline: pipeline | beam.Create(shards(TABLE, 5, 1)) | counted | Merge())
-    assert {group: load(state).digest() for group, state in found} == derived_alone(TABLE)
+    pairs = run(lambda pipeline: pipeline | beam.Create(shards(TABLE, 5, 1)) | counted | Merge())
+    assert {group: load(state).digest() for group, state in pairs} == derived_alone(TABLE)
 
 
 def test_users_meet_in_buckets_of_the_rows_that_are_left() -> None:
     sealed = States(SPEC, BY, columns=COLUMNS, where=WHERE, user="offset", n_buckets=3)
-    found = run(lambda pipeline: pipeline | beam.Create(shards(TABLE, 5, 1)) | sealed | Merge())
-    assert {group for group, _ in found} == derived_alone(TABLE).keys()
+    pairs = run(lambda pipeline: pipeline | beam.Create(shards(TABLE, 5, 1)) | sealed | Merge())
+    assert {group for group, _ in pairs} == derived_alone(TABLE).keys()
 
 
 def test_a_combine_function_and_results_take_them_too() -> None:

@@ -62,7 +62,7 @@ def test_rows_of_all_tables_are_combined_globally() -> None:
 
 
 def test_states_of_each_key_survive_a_hot_key_fanout() -> None:
-    parts = [("a", noted("log/0", at, at + 10)) for at in range(0, 400, 10)]
+    parts = [("a", noted("log/0", start, start + 10)) for start in range(0, 400, 10)]
     ((key, state),) = run(
         lambda pipeline: (
             pipeline | beam.Create(parts) | beam.CombinePerKey(StatesFn()).with_hot_key_fanout(3)

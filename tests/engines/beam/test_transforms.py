@@ -39,34 +39,34 @@ def digests_of(pairs: list[tuple[Any, bytes]]) -> dict[Any, str]:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_however_rows_are_cut_the_digests_are_those_of_one_process(seed: int) -> None:
-    found = run(
+    pairs = run(
         lambda pipeline: (
             pipeline | beam.Create(shards(TABLE, 3 + 7 * seed, seed)) | counted() | Merge()
         )
     )
-    assert len(found) == 3
-    assert digests_of(found) == WHOLE
+    assert len(pairs) == 3
+    assert digests_of(pairs) == WHOLE
 
 
 def test_bundles_that_run_again_change_nothing() -> None:
-    found = run(
+    pairs = run(
         lambda pipeline: pipeline | beam.Create(shards(TABLE, 5, 1)) | counted() | Merge(),
         repeats=2,
     )
-    assert digests_of(found) == WHOLE
+    assert digests_of(pairs) == WHOLE
 
 
 def test_a_bundle_of_many_rows_emits_before_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streammetrics.engines.beam, "TASK_ROWS", 3_000)
-    found = run(lambda pipeline: pipeline | beam.Create(shards(TABLE, 40, 1)) | counted())
-    assert len(found) > 3 * 3
-    assert digests_of(run(lambda p: p | beam.Create(found) | Merge())) == WHOLE
+    pairs = run(lambda pipeline: pipeline | beam.Create(shards(TABLE, 40, 1)) | counted())
+    assert len(pairs) > 3 * 3
+    assert digests_of(run(lambda p: p | beam.Create(pairs) | Merge())) == WHOLE
 
 
 def test_tables_come_from_parquet(tmp_path: Path) -> None:
     for i, shard in enumerate(shards(TABLE, 3, 2)):
         pq.write_table(shard, tmp_path / f"{i}.parquet")
-    found = run(
+    pairs = run(
         lambda pipeline: (
             pipeline
             | beam.io.ReadFromParquetBatched(str(tmp_path / "*.parquet"))
@@ -74,12 +74,14 @@ def test_tables_come_from_parquet(tmp_path: Path) -> None:
             | Merge()
         )
     )
-    assert digests_of(found) == WHOLE
+    assert digests_of(pairs) == WHOLE
 
 
 def test_the_positions_of_rows_are_what_a_consumer_would_note() -> None:
-    tables = [TABLE.take(list(range(at, at + ROWS // 5))) for at in range(0, ROWS, ROWS // 5)]
-    found = run(
+    tables = [
+        TABLE.take(list(range(start, start + ROWS // 5))) for start in range(0, ROWS, ROWS // 5)
+    ]
+    pairs = run(
         lambda pipeline: (
             pipeline
             | beam.Create(tables)
@@ -87,7 +89,7 @@ def test_the_positions_of_rows_are_what_a_consumer_would_note() -> None:
             | Merge()
         )
     )
-    ((_, state),) = found
+    ((_, state),) = pairs
     assert [(source, start, end) for source, _, start, end in load(state).provenance] == [
         (str(partition), 0, ROWS // 4) for partition in range(4)
     ]
@@ -95,9 +97,9 @@ def test_the_positions_of_rows_are_what_a_consumer_would_note() -> None:
 
 def test_a_numbered_table_that_comes_twice_is_refused() -> None:
     tables = list(enumerate(shards(TABLE, 4, 1)))
-    found = run(lambda p: p | beam.Create(tables) | counted() | Merge())
-    assert digests_of(found) == WHOLE
-    assert {(a, b) for _, s in found for _, _, a, b in load(s).provenance} == {(0, 4)}
+    pairs = run(lambda p: p | beam.Create(tables) | counted() | Merge())
+    assert digests_of(pairs) == WHOLE
+    assert {(a, b) for _, s in pairs for _, _, a, b in load(s).provenance} == {(0, 4)}
     with pytest.raises(Exception, match="twice"):
         run(lambda p: p | beam.Create([*tables, tables[2]]) | counted() | Merge())
 
@@ -106,28 +108,30 @@ def test_a_state_that_is_merged_twice_is_refused_or_skipped_on_request() -> None
     states = run(lambda pipeline: pipeline | beam.Create(shards(TABLE, 4, 1)) | counted())
     with pytest.raises(Exception, match="twice"):
         run(lambda pipeline: pipeline | beam.Create([*states, states[0]]) | Merge())
-    found = run(
+    pairs = run(
         lambda pipeline: (
             pipeline | beam.Create([*states, states[0]]) | Merge(replay="skip", fanout=2)
         )
     )
-    assert digests_of(found) == WHOLE
+    assert digests_of(pairs) == WHOLE
 
 
 def test_results_are_rows_for_each_view() -> None:
-    found = run(
+    rows = run(
         lambda pipeline: (
             pipeline | beam.Create(shards(TABLE, 5, 1)) | Aggregate(SPEC, BY, columns=COLUMNS)
         )
     )
-    of_a = {(r["metric"], r["view"]): r for r in found if r["variant"] == "a"}
+    of_a = {(r["metric"], r["view"]): r for r in rows if r["variant"] == "a"}
     whole: Any = alone(TABLE, SPEC, BY)["a",].compute()
     assert of_a["ctr", "ratio"]["value"] == whole["ctr"].ratio
     auc = whole["auc"].auc
     assert (of_a["auc", "auc"]["low"], of_a["auc", "auc"]["high"]) == (auc.low, auc.high)
-    assert list(found[0]) == ["variant", "metric", "view", "value", "low", "high"]
-    again = run(lambda p: p | beam.Create([TABLE]) | counted() | Merge(fanout=2) | Results(BY))
-    assert sorted(map(repr, again)) == sorted(map(repr, found))
+    assert list(rows[0]) == ["variant", "metric", "view", "value", "low", "high"]
+    merged_rows = run(
+        lambda p: p | beam.Create([TABLE]) | counted() | Merge(fanout=2) | Results(BY)
+    )
+    assert sorted(map(repr, merged_rows)) == sorted(map(repr, rows))
 
 
 def times(table: pa.Table) -> list[TimestampedValue]:
@@ -141,7 +145,7 @@ def times(table: pa.Table) -> list[TimestampedValue]:
 )
 def test_each_window_of_beam_has_states_of_its_own(windows: Any, cut: list[int]) -> None:
     tables = shards(TABLE, 10, 4)
-    found = run(
+    pairs = run(
         lambda pipeline: (
             pipeline
             | beam.Create(range(10))
@@ -158,7 +162,7 @@ def test_each_window_of_beam_has_states_of_its_own(windows: Any, cut: list[int])
         state = Ratio()
         state.update(np.concatenate([t["label"].to_numpy() for t in piece]))
         expected.append(state.digest())
-    assert sorted(load(state).digest() for _, state in found) == sorted(expected)
+    assert sorted(load(state).digest() for _, state in pairs) == sorted(expected)
 
 
 @pytest.mark.parametrize(
@@ -183,10 +187,10 @@ def buckets(n: int, scope: str = "day") -> States:
 
 @pytest.mark.parametrize("n", [1, 5])
 def test_sealed_buckets_merge_to_what_the_whole_is_sealed_to(n: int) -> None:
-    found = run(lambda p: p | beam.Create(shards(TABLE, 6, n)) | buckets(n) | Merge())
+    pairs = run(lambda p: p | beam.Create(shards(TABLE, 6, n)) | buckets(n) | Merge())
     sealing = Sealing("user", 1, HASH, "day")
     whole = alone(TABLE, SPEC, BY).items()
-    assert digests_of(found) == {key: seal(state, sealing, 0).digest() for key, state in whole}
+    assert digests_of(pairs) == {key: seal(state, sealing, 0).digest() for key, state in whole}
 
 
 def test_results_of_sealed_states_are_those_of_open_ones() -> None:

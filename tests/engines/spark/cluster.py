@@ -53,9 +53,9 @@ def main(folder: Path) -> None:
 
     from streammetrics.engines.spark import merge, states
 
-    by = ("variant", "phase")
+    group_columns = ("variant", "phase")
     table = log_table(6_000, users=300)
-    expected = digests(alone(table, SPEC, by))
+    expected = digests(alone(table, SPEC, group_columns))
     with cluster(folder) as url:
         settings = {
             "spark.driver.host": "127.0.0.1",
@@ -78,10 +78,12 @@ def main(folder: Path) -> None:
         log = spark.read.parquet(write_shards(folder / "log", table)).repartition(6)
         for fault in FAULTS:
             rows = failing_once(log, fault, folder / f"{fault} rows")
-            assert digests_of(merge(states(rows, SPEC, by, columns=COLUMNS))) == expected, fault
-            counted = states(log, SPEC, by, columns=COLUMNS, user="user", n_buckets=6)
-            again = failing_once(counted, fault, folder / f"{fault} states")
-            assert digests_of(merge(again)) == expected, f"{fault}, after the buckets"
+            assert (
+                digests_of(merge(states(rows, SPEC, group_columns, columns=COLUMNS))) == expected
+            ), fault
+            counted = states(log, SPEC, group_columns, columns=COLUMNS, user="user", n_buckets=6)
+            bucket_states = failing_once(counted, fault, folder / f"{fault} states")
+            assert digests_of(merge(bucket_states)) == expected, f"{fault}, after the buckets"
         spark.stop()
     sys.stdout.write("same digests\n")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Without Spark, nothing here is imported but the test that skips and says how to enable it.
 if find_spec("pyspark") is None:
     here = Path(__file__).parent
-    collect_ignore = [one.name for one in here.glob("*.py") if one.name != "test_environment.py"]
+    collect_ignore = [path.name for path in here.glob("*.py") if path.name != "test_environment.py"]
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -32,8 +32,8 @@ QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 def _quick_jvms() -> Iterator[None]:
     """Every JVM that starts from here, those of further processes too."""
     with pytest.MonkeyPatch.context() as patch:
-        given = os.environ.get("JAVA_TOOL_OPTIONS", "")
-        patch.setenv("JAVA_TOOL_OPTIONS", f"{given} {QUICK_JVM}".strip())
+        options = os.environ.get("JAVA_TOOL_OPTIONS", "")
+        patch.setenv("JAVA_TOOL_OPTIONS", f"{options} {QUICK_JVM}".strip())
         yield
 
 

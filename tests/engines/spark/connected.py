@@ -61,9 +61,11 @@ def main(folder: Path) -> None:
         users = {"columns": COLUMNS, "user": "user", "n_buckets": 3}
         assert digests_of(merge(states(log, SPEC, ["variant"], **users))) == digests(whole), "users"
         rows = aggregate(log, SPEC, ["variant"], scope="june", **users).toArrow().to_pylist()
-        found = sorted(repr(tuple(row.values())) for row in rows)
-        expected = [(*key, *one) for key, state in whole.items() for one in results_rows(state)]
-        assert found == sorted(map(repr, expected)), "sealed"
+        row_texts = sorted(repr(tuple(row.values())) for row in rows)
+        expected = [
+            (*key, *figure) for key, state in whole.items() for figure in results_rows(state)
+        ]
+        assert row_texts == sorted(map(repr, expected)), "sealed"
         spark.stop()
     sys.stdout.write("the same over Connect\n")
 

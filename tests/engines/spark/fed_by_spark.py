@@ -35,8 +35,8 @@ DEADLY_BATCH = 1
 
 def fed_config(folder: Path, **parts: str) -> Config:
     """The config of a query that feeds `fed.db` in this folder."""
-    made = config(**{"source": SPARK, "metrics": METRICS, **parts})
-    return replace(made, store=replace(made.store, url=str(folder / "fed.db")))
+    base_config = config(**{"source": SPARK, "metrics": METRICS, **parts})
+    return replace(base_config, store=replace(base_config.store, url=str(folder / "fed.db")))
 
 
 def dying(sink: Sink, when: str, die: Callable[[], None]) -> Sink:

@@ -40,8 +40,8 @@ def counted(spark: SparkSession) -> DataFrame:
         for batch in batches:
             for number in batch["case"].unique().to_pylist():
                 spec, columns = cases[number]
-                some = batch.filter(pa.compute.equal(batch["case"], number))
-                yield from partial([some], spec, ["case"], columns=columns)
+                case_batch = batch.filter(pa.compute.equal(batch["case"], number))
+                yield from partial([case_batch], spec, ["case"], columns=columns)
 
     table = spark.createDataFrame(of_all_cases()).repartition(3)
     return table.mapInArrow(count, "case int, bucket int, state binary")
@@ -49,14 +49,14 @@ def counted(spark: SparkSession) -> DataFrame:
 
 def test_the_states_of_tasks_merge_to_those_of_one_process(counted: DataFrame) -> None:
     states = merge(counted).toArrow().to_pylist()
-    found = {row["case"]: load(row["state"]) for row in states}
-    assert len(found) == len(states)
-    assert found == {number: rows.whole for number, rows in enumerate(every_case())}
+    states_by_case = {row["case"]: load(row["state"]) for row in states}
+    assert len(states_by_case) == len(states)
+    assert states_by_case == {number: rows.whole for number, rows in enumerate(every_case())}
 
 
 def test_their_results_are_rows(counted: DataFrame) -> None:
-    found: dict[int, list[str]] = {number: [] for number in range(len(every_case()))}
+    texts_by_case: dict[int, list[str]] = {number: [] for number in range(len(every_case()))}
     for row in results(counted).toArrow().to_pylist():
-        found[row["case"]].append(repr(tuple(row[name] for name in FIGURES)))
+        texts_by_case[row["case"]].append(repr(tuple(row[name] for name in FIGURES)))
     expected = [sorted(map(repr, results_rows(rows.whole))) for rows in every_case()]
-    assert [sorted(rows) for rows in found.values()] == expected
+    assert [sorted(rows) for rows in texts_by_case.values()] == expected

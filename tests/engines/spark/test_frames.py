@@ -80,10 +80,10 @@ def test_results_are_rows_of_figures(log: DataFrame) -> None:
     state = alone(TABLE, SPEC, ["variant"])[("a",)]
     ratio = state.compute()["ctr"].ratio  # type: ignore[index]
     ctr = {"variant": "a", "metric": "ctr", "view": "ratio"}
-    found = [r for r in rows if r.items() >= ctr.items()]
-    assert found == [{**ctr, "value": ratio, "low": ratio, "high": ratio}]
-    again = results(states(log, SPEC, ["variant"], columns=COLUMNS)).toArrow().to_pylist()
-    assert sorted(map(str, again)) == sorted(map(str, rows))
+    matches = [r for r in rows if r.items() >= ctr.items()]
+    assert matches == [{**ctr, "value": ratio, "low": ratio, "high": ratio}]
+    merged_rows = results(states(log, SPEC, ["variant"], columns=COLUMNS)).toArrow().to_pylist()
+    assert sorted(map(str, merged_rows)) == sorted(map(str, rows))
 
 
 def test_no_rows_are_no_groups(log: DataFrame) -> None:
@@ -104,9 +104,9 @@ def test_two_runs_of_a_named_job_refuse_and_two_jobs_do_not(log: DataFrame) -> N
     first, second = (states(log, SPEC, columns=COLUMNS, job="june") for _ in range(2))
     with pytest.raises(Exception, match="twice"):
         merge(first.union(second)).toArrow()
-    other = states(log, SPEC, columns=COLUMNS)
+    unnamed_job = states(log, SPEC, columns=COLUMNS)
     twice = alone(TABLE, SPEC)[()] + alone(TABLE, SPEC)[()]
-    assert digests_of(merge(first.union(other))) == {(): twice.digest()}
+    assert digests_of(merge(first.union(unnamed_job))) == {(): twice.digest()}
 
 
 def test_rows_that_know_their_offsets_leave_ranges_of_them(log: DataFrame) -> None:
@@ -159,8 +159,8 @@ USERS = {"columns": COLUMNS, "user": "user"}
 
 def sealed_whole(by: list[str], scope: str) -> dict[tuple[object, ...], str]:
     """The digests that one process gets: sealing does not depend on the buckets."""
-    one = Sealing("user", 1, "none", scope)
-    return {key: seal(state, one).digest() for key, state in alone(TABLE, SPEC, by).items()}
+    sealing = Sealing("user", 1, "none", scope)
+    return {key: seal(state, sealing).digest() for key, state in alone(TABLE, SPEC, by).items()}
 
 
 def test_sealed_buckets_merge_to_the_sealed_whole(log: DataFrame) -> None:

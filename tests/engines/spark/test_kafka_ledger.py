@@ -27,7 +27,7 @@ PER_BATCH = 700  # offsets: three batches
 def topic(spark_kafka: str) -> str:
     """The rows as events of a topic of two partitions."""
     name = create_topic(spark_kafka, 2)
-    values = [json.dumps(one).encode() for one in all_rows()]
+    values = [json.dumps(row).encode() for row in all_rows()]
     produce(spark_kafka, name, [Record(v, i % 2, timestamp_ms=1) for i, v in enumerate(values)])
     return name
 
@@ -49,8 +49,8 @@ def test_the_page_and_the_terminal_show_what_spark_read_from_kafka(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    made = fed_config(tmp_path)
-    sink = LedgerSink(made)
+    config = fed_config(tmp_path)
+    sink = LedgerSink(config)
 
     def run(around: object = sink) -> None:
         writer = events(spark, spark_kafka, topic).writeStream.foreachBatch(around)
@@ -64,9 +64,9 @@ def test_the_page_and_the_terminal_show_what_spark_read_from_kafka(
         run(dying(sink, "after", die))
     run()
     sink.close()
-    assert digests(made) == digests(worked(tmp_path, all_rows(), metrics=METRICS))
+    assert digests(config) == digests(worked(tmp_path, all_rows(), metrics=METRICS))
 
-    store = made.store.url
+    store = config.store.url
     assert main(["results", store, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["rows_read"] == len(all_rows())

@@ -41,15 +41,17 @@ def measured(
         forget_peak()
         before, rows, bucket = peak_bytes(), 0, key[0].as_py()
 
-        def seen() -> Iterator[pa.RecordBatch]:
+        def count_batches() -> Iterator[pa.RecordBatch]:
             nonlocal rows
             for batch in batches:
                 rows += batch.num_rows
                 yield batch
 
         task = Task("mine", bucket)
-        made = partial(seen(), spec, columns=columns, bucket=bucket, counted=task, sealing=sealing)
-        assert sum(batch.num_rows for batch in made) == 1
+        output = partial(
+            count_batches(), spec, columns=columns, bucket=bucket, counted=task, sealing=sealing
+        )
+        assert sum(batch.num_rows for batch in output) == 1
         figures = pa.array([bucket, rows, before, peak_bytes()], pa.int64())
         yield pa.record_batch([figures.slice(i, 1) for i in range(4)], MEASURED)
 
@@ -62,9 +64,9 @@ def measured(
     bucket = F.pmod(F.xxhash64("user"), F.lit(n_buckets)).cast("int")
     schema = ", ".join(f"{name} bigint" for name in MEASURED)
     counted = log.withColumn("bucket", bucket).groupBy("bucket").applyInArrow(count, schema)
-    found: list[dict[str, int]] = counted.toArrow().to_pylist()
-    assert sum(one["rows"] for one in found) == ROWS
-    return found
+    tasks: list[dict[str, int]] = counted.toArrow().to_pylist()
+    assert sum(task["rows"] for task in tasks) == ROWS
+    return tasks
 
 
 def test_a_task_needs_sixty_bytes_a_row_of_its_bucket_and_a_histogram_none(
@@ -73,13 +75,13 @@ def test_a_task_needs_sixty_bytes_a_row_of_its_bucket_and_a_histogram_none(
     plain = {"labels": "label", "scores": "score"}
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
     try:
-        found = [
+        measurements = [
             (0, measured(spark, HistogramAUC(), plain, n_buckets=1)),
             (60, measured(spark, SPEC, COLUMNS, n_buckets=2)),
         ]
     finally:
         spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "2000")
-    for of_row, tasks in found:
+    for of_row, tasks in measurements:
         for task in tasks:
             grown = task["peak"] - task["before"]
             assert grown < FIXED + of_row * task["rows"], task

@@ -44,11 +44,11 @@ class Upserts:
             raise RuntimeError("a fault of the sink")
 
     def merged(self) -> dict[Key, Accumulator]:
-        found: dict[Key, Accumulator] = {}
+        totals: dict[Key, Accumulator] = {}
         for (*key, _bucket), data in self.rows.items():
             state = load(data)
-            found[tuple(key)] = found[tuple(key)] + state if tuple(key) in found else state
-        return found
+            totals[tuple(key)] = totals[tuple(key)] + state if tuple(key) in totals else state
+        return totals
 
 
 def rows_of(spark: SparkSession, folder: str) -> DataFrame:
@@ -78,9 +78,9 @@ def test_a_crash_around_the_write_of_the_sink_counts_nothing_twice(
         run(states, sink, tmp_path / "checkpoint")
     assert digests(sink.merged()) != digests(alone(TABLE, SPEC, ["variant"]))
     run(states, sink, tmp_path / "checkpoint")
-    found = sink.merged()
-    assert digests(found) == digests(alone(TABLE, SPEC, ["variant"]))
-    batches = {(start, end) for _, _, start, end in found[("a",)].provenance}
+    totals = sink.merged()
+    assert digests(totals) == digests(alone(TABLE, SPEC, ["variant"]))
+    batches = {(start, end) for _, _, start, end in totals[("a",)].provenance}
     assert batches == {(0, 3)}
 
 
@@ -116,8 +116,8 @@ def test_groups_and_buckets_have_states_apart() -> None:
     state.update([1, 0])
     for key in (("a", 0), (None, 0), ("a", 1)):
         row = Row(variant=key[0], bucket=key[1], state=state.to_file_bytes())
-        (given,) = tester.test(key, [row])
-        assert load(given["state"]) == state
+        (output,) = tester.test(key, [row])
+        assert load(output["state"]) == state
 
 
 def test_rows_that_were_counted_before_are_refused() -> None:

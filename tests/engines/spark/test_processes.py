@@ -15,7 +15,7 @@ from tests.requirements import ROOT, absent
 
 def printed(script: str, folder: Path, limit_s: float, **environ: str) -> str:
     """The output of a script of this folder, which must end well."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", f"tests.engines.spark.{script}", str(folder)],
         cwd=ROOT,
         env={**os.environ, "PYSPARK_PYTHON": sys.executable, **environ},
@@ -24,8 +24,8 @@ def printed(script: str, folder: Path, limit_s: float, **environ: str) -> str:
         check=False,
         timeout=limit_s,
     )
-    assert done.returncode == 0, done.stdout + done.stderr[-5000:]
-    return done.stdout
+    assert process.returncode == 0, process.stdout + process.stderr[-5000:]
+    return process.stdout
 
 
 @pytest.mark.cluster

@@ -71,19 +71,19 @@ def folder(tmp_path: Path) -> Path:
 
 def fed(folder: Path) -> tuple[Digests, int, int]:
     """Its digests, the next batch, and the refused rows."""
-    made = fed_config(folder)
-    ledger = Ledger.open(made.store.url)
+    settings = fed_config(folder)
+    ledger = Ledger.open(settings.store.url)
     try:
-        seen = ledger.snapshot()
+        snapshot = ledger.snapshot()
     finally:
         ledger.close()
-    (head,) = seen.heads
+    (head,) = snapshot.heads
     assert head.counters.rows == 2000
-    return digests(made), head.next_offset, head.counters.quarantined
+    return digests(settings), head.next_offset, head.counters.quarantined
 
 
 def whole(expected: Digests) -> tuple[Digests, int, int]:
-    return expected, 3, sum(one["variant"] == "c" for one in all_rows())
+    return expected, 3, sum(record["variant"] == "c" for record in all_rows())
 
 
 def test_a_query_counts_what_a_worker_counts(
@@ -168,6 +168,6 @@ def test_without_a_query_its_identity_must_be_given(spark: SparkSession, folder:
     rows = spark.read.parquet(str(folder / "rows"))
     with pytest.raises(InputError, match="identity"):
         sink(rows, 0)
-    given = LedgerSink(fed_config(folder), identity="by hand")
-    given(rows, 0)
-    given.close()
+    named_sink = LedgerSink(fed_config(folder), identity="by hand")
+    named_sink(rows, 0)
+    named_sink.close()

@@ -49,8 +49,8 @@ def test_counts_give_the_states_of_the_rows(spark: SparkSession, kind: str) -> N
 
 @pytest.mark.parametrize("positive", ["click", 2])
 def test_the_positive_class_has_any_label(spark: SparkSession, positive: int | str) -> None:
-    other = "view" if positive == "click" else 7
-    table = pa.table({"labels": [positive, other, positive], "scores": [0.9, 0.2, 0.1]})
+    negative = "view" if positive == "click" else 7
+    table = pa.table({"labels": [positive, negative, positive], "scores": [0.9, 0.2, 0.1]})
     spec = BinaryConfusion(positive=positive)
     state = spec.empty()
     state.update(table["labels"].to_pylist(), table["scores"].to_numpy())

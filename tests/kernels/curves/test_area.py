@@ -100,12 +100,12 @@ def between(low: Fraction, value: Fraction, high: Fraction) -> ExactArea:
 @settings(max_examples=15)
 @given(UNIT, UNIT)
 def test_areas_that_are_known_give_the_correctly_rounded_value(a: Fraction, b: Fraction) -> None:
-    found = improvement(known(a), known(b))
+    result = improvement(known(a), known(b))
     if b == HALF:
-        assert all(map(math.isnan, found))
+        assert all(map(math.isnan, result))
         return
     exact = (a - HALF) / (b - HALF) - 1
-    assert found == (ratio(exact, Fraction(1)),) * 3
+    assert result == (ratio(exact, Fraction(1)),) * 3
 
 
 @settings(max_examples=20)

@@ -70,9 +70,9 @@ def split(groups: GroupPairs, at: int) -> list[GroupPairs]:
 @pytest.mark.parametrize("weight", WEIGHTS)
 def test_sums_of_parts_add_up_to_those_of_the_whole(weight: str) -> None:
     groups = some_groups(500, 3)
-    for at, bounded in ((0, True), (77, True), (77, False)):
+    for cut, bounded in ((0, True), (77, True), (77, False)):
         whole = sum_areas(groups, weight, bounded=bounded)
-        parts = [sum_areas(part, weight, bounded=bounded) for part in split(groups, at)]
+        parts = [sum_areas(part, weight, bounded=bounded) for part in split(groups, cut)]
         assert tuple(map(sum, zip(*parts, strict=True))) == tuple(whole)
     spreads = [area_spread(part, weight) for part in split(groups, 77)]
     assert tuple(map(sum, zip(*spreads, strict=True))) == area_spread(groups, weight)
@@ -86,7 +86,7 @@ def test_each_area_is_rounded_once_to_96_digits(weight: str, most: int) -> None:
         groups,
         not_lost=np.minimum(groups.not_lost, groups.positives * groups.negatives),
     )
-    found = sum_areas(groups, weight, bounded=True)
+    sums = sum_areas(groups, weight, bounded=True)
     total = value = low = high = 0
     for won, tied, p, q in rows_of(groups):
         if not p * q:
@@ -98,7 +98,7 @@ def test_each_area_is_rounded_once_to_96_digits(weight: str, most: int) -> None:
         )
         low += w * math.floor(Fraction(won - tied, p * q) * (1 << BITS))
         high += w * math.ceil(Fraction(won, p * q) * (1 << BITS))
-    assert found == AreaSums(total, value, low, high)
+    assert sums == AreaSums(total, value, low, high)
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
@@ -116,13 +116,13 @@ def test_the_mean_of_few_groups_is_the_exact_one_and_its_ends_hold_the_exact_end
     for seed in range(9):
         weight, groups = WEIGHTS[seed % 3], some_groups(1 + seed % 7, seed, 4 + seed % 30)
         exact = mean_area(groups, weight, bounded=True)
-        found = sum_areas(groups, weight, bounded=True).mean(bounded=True)
-        assert found.defined == exact.defined
+        mean = sum_areas(groups, weight, bounded=True).mean(bounded=True)
+        assert mean.defined == exact.defined
         if not exact.defined:
             continue
-        assert rounded(found.value) == rounded(exact.value)
+        assert rounded(mean.value) == rounded(exact.value)
         low, high = Fraction(*exact.low.fraction()), Fraction(*exact.high.fraction())
-        least, most = Fraction(*found.low.fraction()), Fraction(*found.high.fraction())
+        least, most = Fraction(*mean.low.fraction()), Fraction(*mean.high.fraction())
         assert low - Fraction(1, 1 << BITS) <= least <= low
         assert high <= most <= high + Fraction(1, 1 << BITS)
 
@@ -138,8 +138,8 @@ def test_the_spread_is_that_of_the_areas_cut_to_62_digits(weight: str, most: int
             area = ((2 * won - tied) << SPREAD_BITS) // (2 * p * q)
             y, yy, yn, nn = y + w * area, yy + (w * area) ** 2, yn + w * w * area, nn + w * w
             units += 1
-    found = area_spread(groups, weight)
-    assert found == AreaSpread(units, y, found.n, yy, yn, nn)
+    spread = area_spread(groups, weight)
+    assert spread == AreaSpread(units, y, spread.n, yy, yn, nn)
 
 
 def test_no_groups_have_no_sums() -> None:
@@ -161,17 +161,17 @@ def expected(groups: GroupPairs, weight: str, tied: Fraction) -> Fraction:
 
 @pytest.mark.parametrize("weight", WEIGHTS)
 def test_the_mean_and_its_ends_are_those_of_the_fractions(weight: str) -> None:
-    both = GroupPairs(*(np.array([one]) for one in (1, 1, 1, 1)), {})
-    for groups in (both, *(some_groups(200, 7, most) for most in (3, 2**20, 2**30))):
-        found = mean_area(groups, weight, bounded=True)
-        ends = (found.low, Fraction(0)), (found.value, Fraction(1, 2)), (found.high, Fraction(1))
+    single_group = GroupPairs(*(np.array([count]) for count in (1, 1, 1, 1)), {})
+    for groups in (single_group, *(some_groups(200, 7, most) for most in (3, 2**20, 2**30))):
+        mean = mean_area(groups, weight, bounded=True)
+        ends = (mean.low, Fraction(0)), (mean.value, Fraction(1, 2)), (mean.high, Fraction(1))
         for end, tied in ends:
             assert Fraction(*end.fraction()) == expected(groups, weight, tied)
-        known = mean_area(groups, weight)
-        assert known.low == known.value == known.high and not known.bounded
+        point = mean_area(groups, weight)
+        assert point.low == point.value == point.high and not point.bounded
         columns = groups.not_lost, groups.ties, groups.positives, groups.negatives
         turned = GroupPairs(*(column[::-1] for column in columns), {})
-        assert mean_area(turned, weight) == known
+        assert mean_area(turned, weight) == point
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
@@ -184,16 +184,16 @@ def test_large_groups_are_exact_beside_small_ones(weight: str) -> None:
     }
     columns = [0, 1, 0, 0, 0], [0, 1, 0, 0, 0], [p, 1, 0, p, 2**33], [n, 1, 3, n, 0]
     groups = GroupPairs(*map(np.array, columns), large)
-    found = mean_area(groups, weight, bounded=True)
-    for end, tied in ((found.low, 0), (found.value, Fraction(1, 2)), (found.high, 1)):
+    mean = mean_area(groups, weight, bounded=True)
+    for end, tied in ((mean.low, 0), (mean.value, Fraction(1, 2)), (mean.high, 1)):
         assert Fraction(*end.fraction()) == expected(groups, weight, Fraction(tied))
 
 
 def test_the_area_of_one_group_is_that_of_its_pairs() -> None:
-    found = area_of(Pairs(3, 2, 2, 4), bounded=True)
-    fractions = [Fraction(*end.fraction()) for end in (found.low, found.value, found.high)]
+    area = area_of(Pairs(3, 2, 2, 4), bounded=True)
+    fractions = [Fraction(*end.fraction()) for end in (area.low, area.value, area.high)]
     assert fractions == [Fraction(3, 8), Fraction(4, 8), Fraction(5, 8)]
-    assert area_of(Pairs(3, 2, 2, 4)).low == found.value
+    assert area_of(Pairs(3, 2, 2, 4)).low == area.value
     assert not area_of(Pairs(0, 0, 2, 0), bounded=True).defined
 
 

@@ -21,11 +21,11 @@ def test_positives_and_their_indices_are_those_before_each_key(
     for share in (0.0, 0.3, 1.0):
         labels = (RNG.random(n) < share).astype(int)
         ranks = LabelRanks(np.arange(n, dtype=np.uint64) << np.uint64(1) | labels.astype(np.uint64))
-        at = np.arange(n + 1)
-        positives, sums = ranks.index_sums(at)
-        assert positives.tolist() == [int(labels[:i].sum()) for i in at]
-        assert sums.tolist() == [int((labels * at[:-1])[:i].sum()) for i in at]
-        assert ranks.positives(at).tolist() == positives.tolist()
+        indexes = np.arange(n + 1)
+        positives, sums = ranks.index_sums(indexes)
+        assert positives.tolist() == [int(labels[:i].sum()) for i in indexes]
+        assert sums.tolist() == [int((labels * indexes[:-1])[:i].sum()) for i in indexes]
+        assert ranks.positives(indexes).tolist() == positives.tolist()
         assert (ranks.total, ranks.index_sum()) == (positives[-1], sums[-1])
 
 

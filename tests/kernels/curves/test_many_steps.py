@@ -52,15 +52,15 @@ def test_counts_of_many_tables_have_what_is_between_positives_as_one_bucket(
     tables = [np.pad(table_of(rows), ((0, 0), (0, extra))) for rows, extra in curves]
     cells = [np.flatnonzero(table.ravel()) for table in tables]
     occupied = [
-        (np.array([at, table.ravel()[at]]), table.shape[1])
-        for at, table in zip(cells, tables, strict=True)
+        (np.array([indexes, table.ravel()[indexes]]), table.shape[1])
+        for indexes, table in zip(cells, tables, strict=True)
     ]
     negatives, positives, edges = counts_of_cells(occupied)
     assert len(edges) == len(tables) + 1
     for table, start, end in zip(tables, edges[:-1], edges[1:], strict=True):
-        seen = np.cumsum(table[1] > 0)
+        ranks = np.cumsum(table[1] > 0)
         joined = np.zeros((2, 2 * int((table[1] > 0).sum()) + 1), np.int64)
-        for place, (n, p) in zip((2 * seen).tolist(), table.T.tolist(), strict=True):
+        for place, (n, p) in zip((2 * ranks).tolist(), table.T.tolist(), strict=True):
             joined[:, place - (p > 0)] += n, p
         assert [negatives[start:end].tolist(), positives[start:end].tolist()] == joined.tolist()
 

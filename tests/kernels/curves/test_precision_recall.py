@@ -44,44 +44,44 @@ View = Callable[[Steps, bool], Figure]
 THIRD = Fraction(1, 3)
 
 
-def of(found: Groups) -> Steps:
+def of(groups: Groups) -> Steps:
     """Groups from high to low as steps."""
-    counts = np.array([*reversed(found)], np.int64).reshape(-1, 2).T
+    counts = np.array([*reversed(groups)], np.int64).reshape(-1, 2).T
     return steps(counts[0], counts[1])
 
 
 def partial(limit: Fraction) -> View:
-    return lambda found, bounded: partial_area(found, limit, standardized=False, bounded=bounded)
+    return lambda curve, bounded: partial_area(curve, limit, standardized=False, bounded=bounded)
 
 
 def gain(i: int, k: int) -> View:
-    return lambda found, bounded: gains(found, k, bounded=bounded)[i - 1]
+    return lambda curve, bounded: gains(curve, k, bounded=bounded)[i - 1]
 
 
 def lift(i: int, k: int) -> View:
-    return lambda found, bounded: lifts(found, k, cumulative=False, bounded=bounded)[i - 1]
+    return lambda curve, bounded: lifts(curve, k, cumulative=False, bounded=bounded)[i - 1]
 
 
 def best_by(by: str, share: Fraction | None = None) -> View:
-    def view(found: Steps, bounded: bool) -> Figure:
-        aim = CRITERIA[by].aim(found, share)
-        return best(found, aim, bounded=bounded).figure if aim else (math.nan,) * 3
+    def view(curve: Steps, bounded: bool) -> Figure:
+        aim = CRITERIA[by].aim(curve, share)
+        return best(curve, aim, bounded=bounded).figure if aim else (math.nan,) * 3
 
     return view
 
 
 def best_rate(by: str, recall: Exact = None, precision: Exact = None, beta: Exact = None) -> View:
-    def view(found: Steps, bounded: bool) -> Figure:
-        aim = CRITERIA[by].aim(found, beta)
+    def view(curve: Steps, bounded: bool) -> Figure:
+        aim = CRITERIA[by].aim(curve, beta)
         least = Least(recall, precision)
-        return best(found, aim, least, bounded=bounded).figure if aim else (math.nan,) * 3
+        return best(curve, aim, least, bounded=bounded).figure if aim else (math.nan,) * 3
 
     return view
 
 
 def at_budget(name: str, share: Fraction) -> View:
-    def view(found: Steps, bounded: bool) -> Figure:
-        value, *bounds = getattr(steps_within(found, share), name)(found)
+    def view(curve: Steps, bounded: bool) -> Figure:
+        value, *bounds = getattr(steps_within(curve, share), name)(curve)
         return (value, *bounds) if bounded else (value,) * 3
 
     return view
@@ -99,7 +99,10 @@ VIEWS: dict[str, tuple[View, Callable[[Groups], Exact]]] = {
     },
     **{f"gain {i} of {k}": (gain(i, k), curves.gain(i, k)) for i, k in ((1, 2), (3, 5))},
     **{f"lift {i} of {k}": (lift(i, k), curves.lift(i, k)) for i, k in ((2, 2), (2, 3), (5, 5))},
-    **{f"best {by}": (best_by(by), curves.best(by)) for by in ("youden", "product", "accuracy")},
+    **{
+        f"best {criterion}": (best_by(criterion), curves.best(criterion))
+        for criterion in ("youden", "product", "accuracy")
+    },
     "precision at recall": (
         best_rate("precision", recall=TWO_THIRDS),
         curves.best_rate(curves.precision, least_recall=TWO_THIRDS),
@@ -128,13 +131,13 @@ def is_nearest(value: float, exact: Fraction) -> bool:
 
 def test_every_small_sample_has_the_exact_value() -> None:
     for rows in binary.small_samples((0.25, 0.5, 0.75), 4):
-        found = curves.groups(rows)
+        groups = curves.groups(rows)
         for name, (view, oracle) in VIEWS.items():
-            exact, figure = oracle(found), view(of(found), False)
+            exact, figure = oracle(groups), view(of(groups), False)
             if exact is None:
-                assert all(map(math.isnan, figure)), (name, found)
+                assert all(map(math.isnan, figure)), (name, groups)
             else:
-                assert all(is_nearest(value, exact) for value in figure), (name, found)
+                assert all(is_nearest(value, exact) for value in figure), (name, groups)
 
 
 @pytest.mark.parametrize("name", VIEWS)
@@ -142,11 +145,13 @@ def test_bounds_hold_for_every_order_of_small_buckets_and_are_reached(name: str)
     view, oracle = VIEWS[name]
     for buckets in (*curves.small_buckets(1, 3), *curves.small_buckets(2, 2)):
         value, low, high = view(of(buckets), True)
-        found = [exact for exact in map(oracle, curves.all_orders(buckets)) if exact is not None]
-        if not found:
+        exact_values = [
+            exact for exact in map(oracle, curves.all_orders(buckets)) if exact is not None
+        ]
+        if not exact_values:
             assert math.isnan(value) and math.isnan(low) and math.isnan(high), buckets
             continue
-        least, most, tied = min(found), max(found), oracle(buckets)
+        least, most, tied = min(exact_values), max(exact_values), oracle(buckets)
         assert Fraction(low) <= least and most <= Fraction(high), buckets
         if tied is None:  # a threshold between buckets is not enough
             assert math.isnan(value)
@@ -162,8 +167,8 @@ def test_bounds_hold_for_every_order_of_small_buckets_and_are_reached(name: str)
 
 def test_the_distance_of_the_best_point_is_the_nearest_root() -> None:
     for rows in binary.small_samples((0.25, 0.5, 0.75), 5):
-        found = curves.groups(rows)
-        exact, figure = curves.best("distance")(found), best_by("distance")(of(found), False)
+        groups = curves.groups(rows)
+        exact, figure = curves.best("distance")(groups), best_by("distance")(of(groups), False)
         if exact is None:
             assert all(map(math.isnan, figure))
             continue
@@ -175,15 +180,15 @@ def test_the_distance_of_the_best_point_is_the_nearest_root() -> None:
 def test_the_distance_of_buckets_is_bounded_for_every_order() -> None:
     for buckets in (*curves.small_buckets(1, 2), *curves.small_buckets(4, 1)):
         value, low, high = best_by("distance")(of(buckets), True)
-        found = [
+        squares = [
             -e for e in map(curves.best("distance"), curves.all_orders(buckets)) if e is not None
         ]
-        if not found:
+        if not squares:
             assert math.isnan(value)
             continue
         assert low <= value <= high
-        assert Fraction(low) ** 2 <= min(found) and max(found) <= Fraction(high) ** 2
-        for end, exact in ((low, min(found)), (high, max(found))):
+        assert Fraction(low) ** 2 <= min(squares) and max(squares) <= Fraction(high) ** 2
+        for end, exact in ((low, min(squares)), (high, max(squares))):
             assert abs(end - math.sqrt(exact)) <= 2 * math.ulp(1.0)
 
 
@@ -192,11 +197,11 @@ def test_counts_of_any_size_are_exact() -> None:
     for scale, (name, (view, oracle)) in product((2**20, 2**30, 2**59, 2**60), VIEWS.items()):
         buckets = [(0, 1), (3, 2), (1, 0), (5, 1)]
         large = [(n * scale + (n > 0), p * scale) for n, p in buckets]
-        found = of(large)
+        curve = of(large)
         exact = oracle(large)
         assert exact is not None
-        assert is_nearest(view(found, False)[0], exact), (name, scale)
-        value, low, high = view(found, True)
+        assert is_nearest(view(curve, False)[0], exact), (name, scale)
+        value, low, high = view(curve, True)
         assert low <= value <= high and is_nearest(value, exact), (name, scale)
 
 
@@ -287,22 +292,22 @@ def test_areas_of_many_curves_side_by_side_are_those_of_each_in_any_order(bounde
     tables = [
         rng.integers(0, most, (2, n)) for most in (2, 5, 200) for n in (0, 1, 2, 3, 40, 41) * 3
     ]
-    tables += [np.array(one, np.int64) for one in (
+    tables += [np.array(counts, np.int64) for counts in (
         [[0, 0], [0, 0]], [[3, 1], [0, 0]], [[0, 0], [2, 1]], [[2, 0], [0, 3]],
         [[1, (1 << 52) - 4], [1, 1]], [[1, (1 << 51) - 3], [1 << 51, 1]],
         [[1 << 26, 3], [5, 1 << 26]], [[1 << 25, 3], [5, 1 << 26]],
     )]  # fmt: skip
     for order in (1, -1):
-        some = [table for table in tables[::order] if table.sum(dtype=float) < 2.0**52]
-        edges = np.cumsum([0, *(table.shape[1] for table in some)])
-        curves = many_steps(*np.concatenate(some, axis=1), edges)
+        small_tables = [table for table in tables[::order] if table.sum(dtype=float) < 2.0**52]
+        edges = np.cumsum([0, *(table.shape[1] for table in small_tables)])
+        curves = many_steps(*np.concatenate(small_tables, axis=1), edges)
         for many, single in (
             (average_precisions, average_precision),
             (trapezoids, trapezoid),
             (distances_of_classes, distance_of_classes),
         ):
-            each = [repr(single(steps(*table), bounded=bounded)) for table in some]
+            expected = [repr(single(steps(*table), bounded=bounded)) for table in small_tables]
             figures = zip(
                 *(column.tolist() for column in many(curves, bounded=bounded)), strict=True
             )
-            assert [*map(repr, figures)] == each
+            assert [*map(repr, figures)] == expected

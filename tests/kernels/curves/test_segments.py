@@ -32,8 +32,8 @@ def test_every_small_sample_has_its_pairs(kind: type[np.unsignedinteger]) -> Non
         wins, ties, every = binary.pair_counts(rows)
         words = words_of(rows, kind)
         keys, counts = counted(words)
-        for found in (sorted_pairs(words), sorted_pairs(keys, counts.astype(np.uint8))):
-            assert (found.wins, found.ties, found.all) == (wins, ties, every)
+        for pairs in (sorted_pairs(words), sorted_pairs(keys, counts.astype(np.uint8))):
+            assert (pairs.wins, pairs.ties, pairs.all) == (wins, ties, every)
 
 
 @KINDS
@@ -51,8 +51,8 @@ def test_chunks_do_not_show(
 def test_pairs_of_huge_counts_are_exact() -> None:
     keys = np.array([0, 1, 2, 3], np.uint64)  # scores 0 and 1, both labels
     a, b, c, d = 2**40 + 1, 2**41 + 3, 2**42 + 5, 2**43 + 7
-    found = sorted_pairs(keys, np.array([a, b, c, d], np.uint64))
-    assert found == Pairs(wins=a * d, ties=a * b + c * d, positives=b + d, negatives=a + c)
+    pairs = sorted_pairs(keys, np.array([a, b, c, d], np.uint64))
+    assert pairs == Pairs(wins=a * d, ties=a * b + c * d, positives=b + d, negatives=a + c)
 
 
 def test_sums_and_products_are_exact_however_large() -> None:
@@ -84,21 +84,21 @@ def test_each_group_has_its_own_area(
         rows = [(g, s, y) for g, s, y in table]
         expected = []
         for g in sorted({g for g, _, _ in rows}):
-            mine = [(y, s) for group, s, y in rows if group == g]
-            wins, ties, _ = binary.pair_counts(mine)
-            p = sum(y for y, _ in mine)
-            expected.append((wins + ties, ties, p, len(mine) - p))
+            group_rows = [(y, s) for group, s, y in rows if group == g]
+            wins, ties, _ = binary.pair_counts(group_rows)
+            p = sum(y for y, _ in group_rows)
+            expected.append((wins + ties, ties, p, len(group_rows) - p))
         low, high, shift = keyed(rows, split)
         times = Counter(rows)
         unique_low, unique_high, _ = keyed(list(times), split)
         counts = np.array([times[row] for row in sorted(times)], np.uint8)
-        for found in (
+        for pairs in (
             group_pairs(low, shift, high),
             group_pairs(unique_low, shift, unique_high, counts),
         ):
-            columns = (found.not_lost, found.ties, found.positives, found.negatives)
+            columns = (pairs.not_lost, pairs.ties, pairs.positives, pairs.negatives)
             assert list(zip(*(c.tolist() for c in columns), strict=True)) == expected
-            assert found.large == {}
+            assert pairs.large == {}
 
 
 @pytest.mark.parametrize("high", [None, np.array([0, 0, 2, 3, 3, 4], np.uint64)])
@@ -106,18 +106,18 @@ def test_groups_of_huge_counts_are_exact_beside_small_ones(high: np.ndarray | No
     # Groups 0 (two small counts), 1 (both signs of score where there is a high), and 2.
     low = np.array([0, 1, 256, 258, 259, 512], np.uint64)
     counts = np.array([3, 2, 2**40, 2**41, 2**42 + 1, 5], np.uint64)
-    found = group_pairs(low, 8 if high is None else 1, high, counts)
+    pairs = group_pairs(low, 8 if high is None else 1, high, counts)
     wins, ties = 2**40 * (2**42 + 1), 2**41 * (2**42 + 1)
-    assert found.large == {1: Pairs(wins, ties, 2**42 + 1, 2**40 + 2**41)}
-    assert (found.not_lost.tolist(), found.ties.tolist()) == ([6, 0, 0], [6, 0, 0])
-    assert found.positives.tolist() == [2, 2**42 + 1, 0]
-    assert found.negatives.tolist() == [3, 2**40 + 2**41, 5]
+    assert pairs.large == {1: Pairs(wins, ties, 2**42 + 1, 2**40 + 2**41)}
+    assert (pairs.not_lost.tolist(), pairs.ties.tolist()) == ([6, 0, 0], [6, 0, 0])
+    assert pairs.positives.tolist() == [2, 2**42 + 1, 0]
+    assert pairs.negatives.tolist() == [3, 2**40 + 2**41, 5]
 
 
 def test_no_keys_have_no_groups() -> None:
-    found = group_pairs(np.empty(0, np.uint64), 33)
+    pairs = group_pairs(np.empty(0, np.uint64), 33)
     assert (
-        len(found.not_lost) == len(found.ties) == len(found.positives) == len(found.negatives) == 0
+        len(pairs.not_lost) == len(pairs.ties) == len(pairs.positives) == len(pairs.negatives) == 0
     )
     assert len(group_pairs(np.empty(0, np.uint64), 1, np.empty(0, np.uint64)).not_lost) == 0
     none = np.empty(0, np.uint8)

@@ -40,13 +40,13 @@ def weak_orders(rows: Rows) -> tuple[tuple[Rows, ...], ...]:
     """Every order of rows, any of them tied."""
     if not rows:
         return ((),)
-    found = set()
+    orders = set()
     for taken in product((0, 1), repeat=len(rows)):
-        first = tuple(row for row, here in zip(rows, taken, strict=True) if here)
+        first = tuple(row for row, bit in zip(rows, taken, strict=True) if bit)
         if first:
-            rest = tuple(row for row, here in zip(rows, taken, strict=True) if not here)
-            found |= {(first, *more) for more in weak_orders(rest)}
-    return tuple(found)
+            rest = tuple(row for row, bit in zip(rows, taken, strict=True) if not bit)
+            orders |= {(first, *order) for order in weak_orders(rest)}
+    return tuple(orders)
 
 
 def tables() -> Iterator[tuple[Rows, Rows]]:
@@ -76,12 +76,12 @@ def test_the_bounds_of_the_qini_coefficient_are_attained() -> None:
     for head, tail in tables():
         groups = [head, tail] if head else [tail]
         value, low, high = qini(steps_of(groups), bounded=True)
-        each = [exactly([*([head] if head else []), *order]) for order in weak_orders(tail)]
+        values = [exactly([*([head] if head else []), *order]) for order in weak_orders(tail)]
         if len(head) > 1:
             firsts = weak_orders(head)
-            each = [exactly([*a, *b]) for a, b in product(firsts, weak_orders(tail))]
-        assert low <= min(each) and max(each) <= high, groups
-        assert np.nextafter(low, 1) >= min(each) and np.nextafter(high, -1) <= max(each), groups
+            values = [exactly([*a, *b]) for a, b in product(firsts, weak_orders(tail))]
+        assert low <= min(values) and max(values) <= high, groups
+        assert np.nextafter(low, 1) >= min(values) and np.nextafter(high, -1) <= max(values), groups
         assert value == float(exactly(groups)), groups
 
 
@@ -89,14 +89,14 @@ def test_the_bounds_of_the_qini_coefficient_are_attained() -> None:
 def test_the_bounds_of_other_areas_hold_for_every_order_and_tie(height: Height) -> None:
     for head, tail in tables():
         start = [head] if head else []
-        found = area(steps_of([*start, tail]), height, bounded=True)
-        assert found is not None
-        value, low, high = found.figure()
+        bounded_area = area(steps_of([*start, tail]), height, bounded=True)
+        assert bounded_area is not None
+        value, low, high = bounded_area.figure()
         assert low <= value <= high
         for order in weak_orders(tail):
-            one = area(steps_of([*start, *order]), height, bounded=False)
-            assert one is not None
-            exact = Fraction(*one.value.fraction())
+            order_area = area(steps_of([*start, *order]), height, bounded=False)
+            assert order_area is not None
+            exact = Fraction(*order_area.value.fraction())
             assert low <= exact <= high, (head, tail, order)
         if len(tail) == 1 and len(head) < 2:  # rows alone in their buckets are known
             assert np.nextafter(low, np.inf) >= value >= np.nextafter(high, -np.inf)
@@ -108,17 +108,17 @@ def test_the_bounds_of_parts_hold_for_every_order_and_tie() -> None:
         bounded = parts(steps_of(buckets), k, bounded=True)
         for a, b in product(weak_orders(buckets[0]), weak_orders(buckets[1])):
             exact = parts(steps_of([*a, *b, buckets[2]]), k, bounded=False)
-            for part, one in zip(bounded, exact, strict=True):
+            for part, exact_part in zip(bounded, exact, strict=True):
                 low, high = part.uplift[1:]
-                value = one.uplift[0]
+                value = exact_part.uplift[0]
                 assert np.isnan(value) or low <= value <= high, (k, a, b)
 
 
 def test_a_part_of_whole_buckets_is_exact_and_one_without_an_arm_undefined() -> None:
-    found = parts(steps_of([(1, 3), (2, 3), (0, 2)]), 3, bounded=True)
-    assert [part.uplift for part in found][::2] == [(0.0, 0.0, 0.0), (0.0, 0.0, 0.0)]
-    assert np.isnan(found[1].uplift).all()
-    assert np.isnan(found[1].control) and found[1].treated == 0.5
+    thirds = parts(steps_of([(1, 3), (2, 3), (0, 2)]), 3, bounded=True)
+    assert [part.uplift for part in thirds][::2] == [(0.0, 0.0, 0.0), (0.0, 0.0, 0.0)]
+    assert np.isnan(thirds[1].uplift).all()
+    assert np.isnan(thirds[1].control) and thirds[1].treated == 0.5
     # Of an arm with one kind of rows the rate is known, wherever it is defined.
     assert [part.uplift for part in parts(steps_of([(0, 3)]), 2, bounded=True)] == 2 * [(1.0,) * 3]
     assert [part.uplift for part in parts(steps_of([(1, 2)]), 2, bounded=True)] == 2 * [(-1.0,) * 3]
@@ -136,13 +136,15 @@ def test_counts_past_int64_are_exact() -> None:
     assert large.kinds.dtype == object
     assert qini(large, bounded=True) == qini(small, bounded=True)
     assert heights(large).tolist() == heights(small).tolist()
-    for many, one in zip(*(parts(some, 3, bounded=True) for some in (large, small)), strict=True):
-        assert many[:3] == one[:3]
+    for many, base in zip(
+        *(parts(curve, 3, bounded=True) for curve in (large, small)), strict=True
+    ):
+        assert many[:3] == base[:3]
     for height in (RADCLIFFE, GAIN):
         for steps, power in ((products, 60), (large, 120)):
-            one, other = (area(some, height, bounded=False) for some in (small, steps))
-            assert one is not None and other is not None
-            assert other.figure()[0] == one.figure()[0] * 2.0**power
+            base, scaled = (area(curve, height, bounded=False) for curve in (small, steps))
+            assert base is not None and scaled is not None
+            assert scaled.figure()[0] == base.figure()[0] * 2.0**power
 
 
 def test_bounds_are_the_value_where_every_order_has_the_same_heights() -> None:
@@ -151,9 +153,9 @@ def test_bounds_are_the_value_where_every_order_has_the_same_heights() -> None:
         (GAIN, [(0,), (3,), (3, 3)]),  # the rates of both arms are 1 and 0 throughout
         (GAIN, [(2,), (1,), (1, 1)]),
     ):
-        found = area(steps_of(groups), height, bounded=True)
-        assert found is not None
-        value, low, high = found.figure()
+        bounded_area = area(steps_of(groups), height, bounded=True)
+        assert bounded_area is not None
+        value, low, high = bounded_area.figure()
         assert low == value == high, groups
 
 
@@ -162,9 +164,9 @@ def test_a_sum_is_certain_to_lie_between_its_first_bounds_which_are_narrow() -> 
     for size in (1, 2, 7, 1000):
         a, b, c = rng.integers(1, 1 << 61, (3, size))
         a *= rng.choice((-1, 1), size)
-        one = Sum([Terms(a, b, c), Terms(-a[::2], b[::2], c[::2])])
-        low, high = (Fraction(*end) for end in one.enclosing(BITS[0]))
+        total = Sum([Terms(a, b, c), Terms(-a[::2], b[::2], c[::2])])
+        low, high = (Fraction(*end) for end in total.enclosing(BITS[0]))
         rows = zip(a.tolist(), b.tolist(), c.tolist(), strict=True)
         numbers = (Fraction(abs(x * y), z) for x, y, z in rows)
-        assert low < Fraction(*one.fraction()) < high
+        assert low < Fraction(*total.fraction()) < high
         assert high - low < 4 * sum(numbers) / 2**88

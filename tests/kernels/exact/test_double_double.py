@@ -38,10 +38,10 @@ def test_products_and_quotients_are_correct_to_102_bits(
 ) -> None:
     x, y = pairs(1), pairs(2)
     if found is not dd.times:
-        x, y = (Pair(some.high, np.zeros(N)) for some in (x, y))
+        x, y = (Pair(pair.high, np.zeros(N)) for pair in (x, y))
     for got, a, b in zip(exactly(found(x, y)), exactly(x), exactly(y), strict=True):
-        wanted = exact(a, b)
-        assert abs(got - wanted) <= abs(wanted) * Fraction(1, 2**102)
+        expected = exact(a, b)
+        assert abs(got - expected) <= abs(expected) * Fraction(1, 2**102)
 
 
 def test_sums_and_differences_are_as_correct_as_their_terms() -> None:
@@ -55,8 +55,8 @@ def test_sums_and_differences_are_as_correct_as_their_terms() -> None:
 
 
 def test_the_first_part_is_the_sum_rounded() -> None:
-    for found in (dd.times(pairs(5), pairs(6)), dd.add(pairs(5), pairs(6))):
-        assert (found.high + found.low == found.high).all()
+    for pair in (dd.times(pairs(5), pairs(6)), dd.add(pairs(5), pairs(6))):
+        assert (pair.high + pair.low == pair.high).all()
 
 
 def test_totals_do_not_depend_on_the_order_of_their_terms() -> None:
@@ -65,14 +65,14 @@ def test_totals_do_not_depend_on_the_order_of_their_terms() -> None:
     first = dd.totals(terms, owners, 9)
     for _ in range(5):
         order = rng.permutation(N)
-        again = dd.totals(terms.take(order), owners[order], 9)
-        assert again.high.tobytes() == first.high.tobytes()
-        assert again.low.tobytes() == first.low.tobytes()
+        shuffled = dd.totals(terms.take(order), owners[order], 9)
+        assert shuffled.high.tobytes() == first.high.tobytes()
+        assert shuffled.low.tobytes() == first.low.tobytes()
     exact = [Fraction(0)] * 9
     for owner, term in zip(owners.tolist(), exactly(terms), strict=True):
         exact[owner] += term
-    for got, wanted in zip(exactly(first), exact, strict=True):
-        assert abs(got - wanted) <= N * Fraction(1, 2**81)
+    for got, expected in zip(exactly(first), exact, strict=True):
+        assert abs(got - expected) <= N * Fraction(1, 2**81)
 
 
 def test_no_terms_are_a_total_of_zero() -> None:

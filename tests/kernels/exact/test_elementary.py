@@ -23,15 +23,17 @@ CONTEXT = decimal.Context(prec=70)
 
 
 def check(x: Floats, low: Floats | None = None) -> None:
-    found = log(x, low)
+    logs = log(x, low)
     lows = np.zeros(len(x)) if low is None else low
-    columns = (c.tolist() for c in (x, lows, found.high, found.low))
+    columns = (c.tolist() for c in (x, lows, logs.high, logs.low))
     for head, tail, high, rest in zip(*columns, strict=True):
-        wanted = CONTEXT.ln(CONTEXT.add(Decimal(head), Decimal(tail)))
-        error = abs(Fraction(high) + Fraction(rest) - Fraction(wanted))
-        assert error <= abs(Fraction(wanted)) / 2**67, (head, tail)
-        if wanted:
-            assert abs(Fraction(high) - Fraction(wanted)) <= Fraction(math.ulp(high)) * 5001 / 10000
+        expected = CONTEXT.ln(CONTEXT.add(Decimal(head), Decimal(tail)))
+        error = abs(Fraction(high) + Fraction(rest) - Fraction(expected))
+        assert error <= abs(Fraction(expected)) / 2**67, (head, tail)
+        if expected:
+            assert (
+                abs(Fraction(high) - Fraction(expected)) <= Fraction(math.ulp(high)) * 5001 / 10000
+            )
 
 
 def samples() -> dict[str, Floats]:
@@ -81,11 +83,11 @@ def test_a_row_does_not_depend_on_its_neighbours() -> None:
     rng = np.random.default_rng(13)
     x = rng.random(20_000)
     odd = np.where(rng.random(20_000) < 0.01, 5e-324, x)
-    whole, among, alone = log(x), log(odd), log(x[:3])
+    whole, among, piece = log(x), log(odd), log(x[:3])
     same = odd == x
     assert among.high[same].tobytes() == whole.high[same].tobytes()
     assert among.low[same].tobytes() == whole.low[same].tobytes()
-    assert alone.high.tobytes() == whole.high[:3].tobytes()
+    assert piece.high.tobytes() == whole.high[:3].tobytes()
     assert len(log(np.empty(0)).high) == 0
 
 
@@ -116,14 +118,14 @@ def test_powers_of_two_have_whole_bits_and_nothing_shown_has_none() -> None:
 
 def test_a_count_that_is_nearly_all_keeps_its_digits() -> None:
     lists = (1 << 62) + 12345
-    found = mean_self_information({lists - 1: 1}, lists)
+    information = mean_self_information({lists - 1: 1}, lists)
     with localcontext(prec=90):
         exact = (Decimal(lists) / (lists - 1)).ln() / Decimal(2).ln()
-        assert found == float(exact)
+        assert information == float(exact)
 
 
 def test_the_order_of_counts_and_the_callers_decimals_do_not_matter() -> None:
     counts = {3: 4, 1: 9, 11: 2}
-    one = mean_self_information(counts, 13)
+    information = mean_self_information(counts, 13)
     with localcontext(prec=3):
-        assert mean_self_information(dict(reversed(counts.items())), 13) == one
+        assert mean_self_information(dict(reversed(counts.items())), 13) == information

@@ -41,16 +41,16 @@ def test_products_of_any_two_floats_and_a_weight_are_exact(
     a, b = (np.array([row[i] for row in rows]) for i in (0, 1))
     units = np.array([row[2] for row in rows])
     for factor in (b, a, None):
-        for some in (units, None):
-            parts = list(exact_parts(a, factor, some, far=True))
+        for weights in (units, None):
+            parts = list(exact_parts(a, factor, weights, far=True))
             for i, (x, _, n) in enumerate(rows):
                 y = 1 if factor is None else Fraction(factor[i].item())
-                assert whole(parts, i) == Fraction(x) * y * (1 if some is None else n)
+                assert whole(parts, i) == Fraction(x) * y * (1 if weights is None else n)
 
 
 def test_products_at_the_ends_of_every_scale_are_exact() -> None:
-    for power, other in product_of((-1074, -481, -480, -1, 480, 1023), (-1074, -480, 479, 1023)):
-        check_products(power, other)
+    for power, second in product_of((-1074, -481, -480, -1, 480, 1023), (-1074, -480, 479, 1023)):
+        check_products(power, second)
 
 
 def check_products(power: int, other: int) -> None:
@@ -80,8 +80,8 @@ def test_the_scale_of_a_row_does_not_depend_on_the_others() -> None:
     a, units = np.array([*BORDERS, 5e-324, 1.7e308]), np.full(8, 3)
     every = list(exact_parts(a, a, units, far=True))
     for i in range(len(a)):
-        alone = list(exact_parts(a[[i]], a[[i]], units[[i]], far=True))
-        assert [(p, x[0]) for p, x in alone] == [(p, x[i]) for p, x in every if x[i]]
+        single_parts = list(exact_parts(a[[i]], a[[i]], units[[i]], far=True))
+        assert [(p, x[0]) for p, x in single_parts] == [(p, x[i]) for p, x in every if x[i]]
 
 
 @given(st.floats(0.5, 1), st.floats(0.5, 1), st.integers(400, 1074), st.integers(0, 1074))
@@ -89,10 +89,10 @@ def test_a_tiny_product_is_off_by_twice_the_least_float_at_most(
     a: float, b: float, i: int, j: int
 ) -> None:
     a, b = math.ldexp(a, -i), math.ldexp(b, -j)
-    found = total(list(product(np.array([a]), np.array([b]))))
-    assert abs(found - Fraction(a) * Fraction(b)) <= 2 * LEAST
+    value = total(list(product(np.array([a]), np.array([b]))))
+    assert abs(value - Fraction(a) * Fraction(b)) <= 2 * LEAST
     if i + j < 960:
-        assert found == Fraction(a) * Fraction(b)
+        assert value == Fraction(a) * Fraction(b)
 
 
 def test_large_products_are_exact_up_to_the_largest_float_and_then_infinite() -> None:

@@ -34,29 +34,29 @@ def test_quotients_are_rounded_as_fractions_are_where_they_are_sure(
     rows: list[tuple[float, float, int]],
 ) -> None:
     high, low, below = np.array(rows).T
-    found = quotients(Pair(high, low), below)
+    ratios = quotients(Pair(high, low), below)
     nearest, down, up = (
-        found.nearest(),
-        *(end(float(SLACK)) for end in (found.rounded_down, found.rounded_up)),
+        ratios.nearest(),
+        *(end(float(SLACK)) for end in (ratios.rounded_down, ratios.rounded_up)),
     )
     for i, (first, second, unit) in enumerate(rows):
         share = (Fraction(first) + Fraction(second)) / unit
         least, most = max(share - SLACK, Fraction(0)), min(share + SLACK, Fraction(1))
-        for rounded, wanted in (
+        for rounded, expected in (
             (nearest, ratio(*share.as_integer_ratio())),
             (down, rounded_down(*least.as_integer_ratio())),
             (up, rounded_up(*most.as_integer_ratio())),
         ):
-            assert not rounded.sure[i] or rounded.floats[i] == wanted, rows[i]
+            assert not rounded.sure[i] or rounded.floats[i] == expected, rows[i]
 
 
 def test_a_quotient_half_way_between_floats_is_unsure_and_an_ordinary_one_is_sure() -> None:
     high = np.array([1.0, 1.0, 0.0])
     low = np.array([2.0**-53, 0.0, 0.0])
-    found = quotients(Pair(high, low), np.array([1.0, 3.0, 7.0]))
-    assert found.nearest().sure.tolist() == [False, True, True]
-    assert found.rounded_down(2.0**-53).sure.tolist()[0] is False  # exactly a float
-    assert found.rounded_up(0.0).floats[1] == rounded_up(1, 3)
+    ratios = quotients(Pair(high, low), np.array([1.0, 3.0, 7.0]))
+    assert ratios.nearest().sure.tolist() == [False, True, True]
+    assert ratios.rounded_down(2.0**-53).sure.tolist()[0] is False  # exactly a float
+    assert ratios.rounded_up(0.0).floats[1] == rounded_up(1, 3)
 
 
 @given(st.lists(st.tuples(st.integers(0, 1 << 53), st.integers(0, 1 << 53), units), min_size=1))

@@ -39,11 +39,11 @@ COUNTS = np.array([40, 3, 2, 0, 5, 30, 4, 1, 0, 6, 20, 3, 2, 1, 0, 10])
 
 
 def test_empty_cells_and_classes_change_nothing() -> None:
-    met = COUNTS > 0
-    some = CELLS[0][met], CELLS[1][met], COUNTS[met]
+    mask = COUNTS > 0
+    columns = CELLS[0][mask], CELLS[1][mask], COUNTS[mask]
     for power in (0, 1, 2):
-        assert kappa_variance(*some, 9, power) == kappa_variance(*CELLS, COUNTS, 4, power)
-    assert matthews_variance(*some, 9) == matthews_variance(*CELLS, COUNTS, 4)
+        assert kappa_variance(*columns, 9, power) == kappa_variance(*CELLS, COUNTS, 4, power)
+    assert matthews_variance(*columns, 9) == matthews_variance(*CELLS, COUNTS, 4)
 
 
 def test_large_counts_do_not_overflow() -> None:

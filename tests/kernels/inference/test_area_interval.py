@@ -51,7 +51,7 @@ def test_a_worked_example_with_ties() -> None:
 def test_it_is_the_definition(rows: list[tuple[int, int]]) -> None:
     counts = np.zeros((2, 4), np.int64)
     np.add.at(counts, tuple(np.array(rows).T), 1)
-    n_at, p_at = ([bucket for label, bucket in rows if label == of] for of in (0, 1))
+    n_at, p_at = ([bucket for label, bucket in rows if label == cls] for cls in (0, 1))
 
     def won(p: int, n: int) -> Fraction:
         return Fraction((p > n) * 2 + (p == n), 2)
@@ -103,15 +103,15 @@ def test_rows_of_one_class_or_one_row_of_a_class() -> None:
 
 
 def test_the_worked_example_is_guarded() -> None:
-    alone = logit_bounds(WORKED[0], math.sqrt(WORKED[1]), critical(0.95, WORKED[2]))
-    assert area_bounds(AreaEstimate(*WORKED, 6, 7), 0.95) == (*alone, True, False)
+    logit = logit_bounds(WORKED[0], math.sqrt(WORKED[1]), critical(0.95, WORKED[2]))
+    assert area_bounds(AreaEstimate(*WORKED, 6, 7), 0.95) == (*logit, True, False)
 
 
 def test_the_guard_is_the_union_of_both() -> None:
     # Of three positives with the least variance, the score interval is the wider one.
     bounds = area_bounds(AreaEstimate(0.98, 1e-6, 20.0, 3, 500), 0.95)
-    alone, score = logit_bounds(0.98, 1e-3, critical(0.95, 20.0)), score_bounds(0.98, 3, 500, Z)
-    assert bounds[:2] == (min(alone[0], score[0]), max(alone[1], score[1])) == score
+    logit, score = logit_bounds(0.98, 1e-3, critical(0.95, 20.0)), score_bounds(0.98, 3, 500, Z)
+    assert bounds[:2] == (min(logit[0], score[0]), max(logit[1], score[1])) == score
     # A variance that is wide on both sides holds the score interval.
     wide = area_bounds(AreaEstimate(0.6, 1.0, 20.0, 10, 10), 0.95)
     assert wide[:2] == logit_bounds(0.6, 1.0, critical(0.95, 20.0)) and wide.guarded
@@ -146,8 +146,8 @@ def test_buckets_that_hide_more_than_a_quarter_of_an_error_widen_it() -> None:
     plain = area_bounds(exact, 0.95)
     for resolution, widened in ((0.25 * se, False), (0.2501 * se, True)):
         bounds = area_bounds(exact._replace(resolution=resolution), 0.95)
-        by = resolution if widened else 0.0
-        assert bounds == (plain.lower - by, plain.upper + by, False, widened)
+        margin = resolution if widened else 0.0
+        assert bounds == (plain.lower - margin, plain.upper + margin, False, widened)
     assert not area_bounds(AreaEstimate(0.75, 0.0, math.nan, 9, 9), 0.95).widened
     assert area_bounds(AreaEstimate(0.9, 0.01, 9.0, 5, 5, 0.9), 0.95)[:2] == (0.0, 1.0)
 
@@ -177,10 +177,10 @@ def test_the_score_interval_takes_less_than_one_row_of_a_class_for_one() -> None
 
 @given(st.fractions(0, 1), st.integers(1, 1000), st.integers(1, 1000))
 def test_the_variance_of_hanley_and_mcneil_is_its_formula(area: Fraction, p: int, n: int) -> None:
-    at = Fraction(float(area))
-    q1, q2 = at / (2 - at), 2 * at**2 / (1 + at)
-    wanted = (at * (1 - at) + (p - 1) * (q1 - at**2) + (n - 1) * (q2 - at**2)) / (p * n)
-    assert math.isclose(hanley_mcneil_variance(float(area), p, n), wanted, rel_tol=1e-14)
+    auc = Fraction(float(area))
+    q1, q2 = auc / (2 - auc), 2 * auc**2 / (1 + auc)
+    expected = (auc * (1 - auc) + (p - 1) * (q1 - auc**2) + (n - 1) * (q2 - auc**2)) / (p * n)
+    assert math.isclose(hanley_mcneil_variance(float(area), p, n), expected, rel_tol=1e-14)
 
 
 def test_guards_of_many_areas_are_those_of_each() -> None:
@@ -188,11 +188,11 @@ def test_guards_of_many_areas_are_those_of_each() -> None:
     areas = np.concatenate([rng.random(200), [0.0, 1.0, 0.5, 1e-300, np.nextafter(1.0, 0.0)]])
     positives, negatives = rng.integers(1, 50, len(areas)).astype(float), rng.random(len(areas)) * 9
     low, high = score_bound_columns(areas, positives, negatives, 1.96)
-    each = [
+    bounds = [
         score_bounds(*numbers, 1.96)
         for numbers in zip(areas.tolist(), positives.tolist(), negatives.tolist(), strict=True)
     ]
-    assert list(zip(low.tolist(), high.tolist(), strict=True)) == each
+    assert list(zip(low.tolist(), high.tolist(), strict=True)) == bounds
 
 
 def test_intervals_of_many_areas_are_those_of_each() -> None:

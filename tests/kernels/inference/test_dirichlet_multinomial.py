@@ -105,8 +105,8 @@ def test_logarithms_of_fractions() -> None:
 
 
 def test_two_equal_arms() -> None:
-    found = chi_square([5120, 4880], [1, 1])
-    assert (found.statistic, found.df, f"{found.pvalue:.14f}") == (5.76, 1, "0.01639507184919")
+    result = chi_square([5120, 4880], [1, 1])
+    assert (result.statistic, result.df, f"{result.pvalue:.14f}") == (5.76, 1, "0.01639507184919")
     small, large = (log_e([5120, 4880], [0.5, 0.5], k) for k in (100, 1e4))
     assert f"{small:.14f}" == "0.54200051726850"
     assert f"{math.exp(-small):.12f}" == "0.581583619754"
@@ -116,12 +116,12 @@ def test_two_equal_arms() -> None:
 
 def test_chi_square_is_its_formula_and_its_tail_that_of_mpmath() -> None:
     for counts in ([10, 20, 31], [1, 0, 0], [10**6, 10**6 + 5000, 999_000]):
-        found, total = chi_square(counts, [1, 2, 3]), sum(counts)
+        result, total = chi_square(counts, [1, 2, 3]), sum(counts)
         expected = [Fraction(total * weight, 6) for weight in (1, 2, 3)]
         statistic = sum((n - m) ** 2 / m for n, m in zip(counts, expected, strict=True))
         pvalue = float(mpmath.gammainc(1, mpmath.mpf(float(statistic)) / 2, regularized=True))
-        assert found.statistic == float(statistic) and found.df == 2
-        assert math.isclose(found.pvalue, pvalue, rel_tol=1e-11, abs_tol=1e-300)
+        assert result.statistic == float(statistic) and result.df == 2
+        assert math.isclose(result.pvalue, pvalue, rel_tol=1e-11, abs_tol=1e-300)
 
 
 def test_an_arm_of_weight_zero_is_no_degree_of_freedom() -> None:
@@ -130,8 +130,8 @@ def test_an_arm_of_weight_zero_is_no_degree_of_freedom() -> None:
 
 
 def test_a_unit_in_an_arm_of_weight_zero_is_a_mismatch() -> None:
-    found = chi_square([5120, 1, 4880], [1, 0, 1])
-    assert (found.statistic, found.df, found.pvalue) == (math.inf, 1, 0.0)
+    result = chi_square([5120, 1, 4880], [1, 0, 1])
+    assert (result.statistic, result.df, result.pvalue) == (math.inf, 1, 0.0)
     assert log_e([5120, 1, 4880], [1, 0, 1]) == math.inf
 
 

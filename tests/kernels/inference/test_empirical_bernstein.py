@@ -34,9 +34,9 @@ def test_squares_about_a_reference_are_exact() -> None:
     values = [0.1, 0.7, 0.25]
     total = sum(map(Fraction, values), Fraction(0))
     squares = sum((Fraction(x) ** 2 for x in values), Fraction(0))
-    found = Moments(3, total, squares)
+    moments = Moments(3, total, squares)
     expected = sum((Fraction(x) - Fraction(0.3)) ** 2 for x in values)
-    assert found.squares_about(0.3) == float(expected) and found.mean == float(total / 3)
+    assert moments.squares_about(0.3) == float(expected) and moments.mean == float(total / 3)
     assert Moments(3, 0.3, 0.03 - 1e-12).squares_about(0.1) == 0.0  # a sum that was rounded
 
 
@@ -51,8 +51,8 @@ def test_without_values_nothing_is_known() -> None:
 def test_the_difference_spends_a_quarter_of_alpha_on_each_side_of_each_arm() -> None:
     a, b = rates(400, 1000), rates(500, 1000)
     low, high = difference(a, b, 0.4, 250.0, 0.05)
-    one, other = (interval(arm, 0.4, 250.0, 0.025) for arm in (a, b))
-    assert (low, high) == (other[0] - one[1], other[1] - one[0])
+    bounds_a, bounds_b = (interval(arm, 0.4, 250.0, 0.025) for arm in (a, b))
+    assert (low, high) == (bounds_b[0] - bounds_a[1], bounds_b[1] - bounds_a[0])
     assert difference(b, a, 0.4, 250.0, 0.05) == (-high, -low)
 
 
@@ -61,18 +61,18 @@ def test_the_e_value_reaches_one_over_alpha_just_where_the_interval_leaves_out_z
     for ones in (740, 850, 880, 895, 905, 999):
         a, b = rates(1000, 4000), rates(ones, 3000)
         low, high = difference(a, b, 0.3, 800.0, alpha)
-        found = log_e(a, b, 0.3, 800.0, alpha)
-        assert (found >= goal) == (not low <= 0 <= high)
-        assert log_e(b, a, 0.3, 800.0, alpha) == found
-        sides.add(found >= goal)
+        evidence = log_e(a, b, 0.3, 800.0, alpha)
+        assert (evidence >= goal) == (not low <= 0 <= high)
+        assert log_e(b, a, 0.3, 800.0, alpha) == evidence
+        sides.add(evidence >= goal)
     assert sides == {True, False}
 
 
 def test_equal_means_are_no_evidence() -> None:
     assert log_e(rates(30, 100), rates(60, 200), 0.3, 20.0, 0.05) < 0
-    one = rates(30, 100)
-    least = log_m(0.0, one.squares_about(0.3), tuned(20.0, 2 * 0.0125))
-    assert log_e(one, one, 0.3, 20.0, 0.05) == least - math.log(4)
+    arm = rates(30, 100)
+    least = log_m(0.0, arm.squares_about(0.3), tuned(20.0, 2 * 0.0125))
+    assert log_e(arm, arm, 0.3, 20.0, 0.05) == least - math.log(4)
 
 
 RHO = tuned(100.0, 2 * 0.025)
@@ -112,5 +112,5 @@ def test_it_is_what_mpmath_says() -> None:
 
 def test_the_boundary_is_where_the_e_value_is_one_over_alpha() -> None:
     for v, alpha in product((0.0, 1e7), (0.4, 1e-6)):
-        found = boundary(v, RHO, alpha)
-        assert math.isclose(log_m(found, v, RHO), -math.log(alpha), rel_tol=1e-9)
+        limit = boundary(v, RHO, alpha)
+        assert math.isclose(log_m(limit, v, RHO), -math.log(alpha), rel_tol=1e-9)

@@ -38,8 +38,8 @@ def test_the_prior_is_tuned_to_the_narrowest_interval_nearly() -> None:
 def test_the_multiples_of_the_standard_error_over_time() -> None:
     times = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 10, 100]
     rho = narrowest(1.0, 0.05)
-    found = [round(multiplier(v, rho, 0.05), 3) for v in times]
-    assert found == [8.944, 4.665, 3.823, 3.251, 3.079, 3.035, 3.064, 3.131, 3.246, 3.566]
+    multiples = [round(multiplier(v, rho, 0.05), 3) for v in times]
+    assert multiples == [8.944, 4.665, 3.823, 3.251, 3.079, 3.035, 3.064, 3.131, 3.246, 3.566]
 
 
 def test_the_boundary_is_that_of_confseq() -> None:
@@ -67,9 +67,9 @@ def test_two_rates_of_ten_thousand_units() -> None:
     assert f"{c:.12f}" == "3.092960974775"
     assert f"{effect - c * error:.12f}" == "-0.003492905946"
     assert f"{effect + c * error:.12f}" == "0.016492905946"
-    found = log_e(effect / error, v, rho)
-    assert f"{found:.12f}" == "0.818847242952"
-    assert f"{anytime_p(found):.12f}" == "0.440939657946"
+    evidence = log_e(effect / error, v, rho)
+    assert f"{evidence:.12f}" == "0.818847242952"
+    assert f"{anytime_p(evidence):.12f}" == "0.440939657946"
 
 
 def mean_of_e(log: object, v: float, rho: float) -> float:
@@ -96,11 +96,11 @@ def test_the_interval_ends_where_the_e_value_is_one_over_alpha() -> None:
     for v, alpha in product((1e-3, 1.0, 1e4), (0.2, 0.05, 1e-4)):
         goal = math.log(1 / alpha)
         assert math.isclose(log_e(multiplier(v, RHO, alpha), v, RHO), goal, rel_tol=1e-12)
-        one = one_sided_multiplier(v, RHO, alpha)
-        assert math.isclose(one_sided_log_e(one, v, RHO), goal, rel_tol=1e-12)
+        multiple = one_sided_multiplier(v, RHO, alpha)
+        assert math.isclose(one_sided_log_e(multiple, v, RHO), goal, rel_tol=1e-12)
         # Howard et al.'s closed form lies above it, two sides at twice the level below.
         closed = math.sqrt(2 * (1 + RHO / v) * math.log(math.sqrt(1 + v / RHO) / (2 * alpha) + 1))
-        assert multiplier(v, RHO, 2 * alpha) < one < closed
+        assert multiplier(v, RHO, 2 * alpha) < multiple < closed
 
 
 def test_one_side_is_right_far_in_both_tails() -> None:

@@ -70,63 +70,63 @@ SCORES = st.integers(-3, 3)
 
 @given(st.lists(st.tuples(st.integers(0, 1), SCORES, SCORES), min_size=4, max_size=24))
 def test_the_variance_of_two_areas_is_delongs_with_their_covariance(rows: list[Row]) -> None:
-    found, labels = placed(rows), [label for label, _, _ in rows]
+    result, labels = placed(rows), [label for label, _, _ in rows]
     if min(labels.count(0), labels.count(1)) < 2:
-        assert math.isnan(found.estimate.variance)
+        assert math.isnan(result.estimate.variance)
         return
     difference, variance = delong(rows)
-    assert (found.estimate.area, found.estimate.variance) == (float(difference), float(variance))
+    assert (result.estimate.area, result.estimate.variance) == (float(difference), float(variance))
 
 
 @pytest.mark.parametrize(("columns", "difference", "se"), KNOWN)
 def test_the_areas_of_known_rows_have_their_known_error(
     columns: tuple[list[int], ...], difference: float, se: float
 ) -> None:
-    found = placed(list(zip(*columns, strict=True)))
-    assert found.estimate.area == difference
-    assert math.sqrt(found.estimate.variance) == pytest.approx(se, rel=1e-15)
+    result = placed(list(zip(*columns, strict=True)))
+    assert result.estimate.area == difference
+    assert math.sqrt(result.estimate.variance) == pytest.approx(se, rel=1e-15)
 
 
 def test_a_model_beside_one_that_ties_all_rows_has_the_error_of_one_model() -> None:
     labels, a, _ = THIRTEEN
     by_score = np.zeros((2, 10), np.int64)
     np.add.at(by_score, (np.array(labels), np.array(a)), 1)
-    alone = placements(*by_score).estimate
-    beside = placed([(y, s, 0) for y, s in zip(labels, a, strict=True)]).estimate
-    assert (beside.variance, beside.df) == (alone.variance, alone.df)
-    assert beside.area == pytest.approx(alone.area - 0.5, abs=1e-16)
+    estimate = placements(*by_score).estimate
+    difference = placed([(y, s, 0) for y, s in zip(labels, a, strict=True)]).estimate
+    assert (difference.variance, difference.df) == (estimate.variance, estimate.df)
+    assert difference.area == pytest.approx(estimate.area - 0.5, abs=1e-16)
 
 
 def test_counts_far_above_the_root_of_an_int64_lose_no_digit() -> None:
     rows: list[Row] = [(0, 1, 2), (0, 3, 1), (1, 2, 2), (1, 4, 1)]
-    found, times = placed(rows, 1 << 40), 1 << 40
-    assert found.half_wins == placed(rows).half_wins * times * times
-    assert found.of_positives == placed(rows).of_positives * times**3
-    assert found.of_negatives == placed(rows).of_negatives * times**3
+    result, times = placed(rows, 1 << 40), 1 << 40
+    assert result.half_wins == placed(rows).half_wins * times * times
+    assert result.of_positives == placed(rows).of_positives * times**3
+    assert result.of_negatives == placed(rows).of_negatives * times**3
 
 
 def test_differences_of_rows_have_the_error_of_a_paired_t_test() -> None:
     a = np.array([1.0, 0.63, 0.5, 0.43, 1.0, 0.0, 0.92, 0.71])
     b = np.array([0.63, 0.63, 1.0, 0.39, 0.86, 0.0, 0.75, 0.5])
-    found = PairedSums.from_values(a, b)
-    assert found.difference == pytest.approx(0.05375, rel=1e-15)
-    assert math.sqrt(found.variance) == pytest.approx(0.09043422037196823, rel=1e-14)
-    assert (found.units, found.df) == (8, 7.0)
+    sums = PairedSums.from_values(a, b)
+    assert sums.difference == pytest.approx(0.05375, rel=1e-15)
+    assert math.sqrt(sums.variance) == pytest.approx(0.09043422037196823, rel=1e-14)
+    assert (sums.units, sums.df) == (8, 7.0)
 
 
 @given(st.lists(st.tuples(*[st.integers(-9, 9)] * 2, st.integers(0, 3)), min_size=2, max_size=12))
 def test_a_ratio_has_the_error_of_its_residuals(rows: list[tuple[int, int, int]]) -> None:
     a, b, w = np.array(rows, np.float64).T
-    found = PairedSums.from_values(a, b, w)
+    sums = PairedSums.from_values(a, b, w)
     used = [(x - y, z) for x, y, z in rows if x != y or z]
     total, n = sum(z for _, z in used), len(used)
     if n < 2 or not total:
-        assert math.isnan(found.variance)
+        assert math.isnan(sums.variance)
         return
     ratio = Fraction(sum(d for d, _ in used), total)
     spread = sum((d - ratio * z) ** 2 for d, z in used)
-    assert found.difference == float(ratio)
-    assert found.variance == float(Fraction(n, n - 1) * spread / total**2)
+    assert sums.difference == float(ratio)
+    assert sums.variance == float(Fraction(n, n - 1) * spread / total**2)
 
 
 @pytest.mark.parametrize("units", [2, 3, 30, 1_000])
@@ -136,21 +136,21 @@ def test_equal_differences_have_no_variance_whatever_the_rounding_of_their_squar
     rng = np.random.default_rng(units)
     for d, w in rng.random((200, 2)) * 10.0 ** rng.integers(-100, 100, (200, 2)):
         weights = np.where(np.arange(units) % 2, w, 2 * w)  # d / w is the same for all
-        one = PairedSums.from_values(np.full(units, d), np.zeros(units))
+        sums = PairedSums.from_values(np.full(units, d), np.zeros(units))
         ratio = PairedSums.from_values(weights / 8, np.zeros(units), weights)
-        assert one.variance == ratio.variance == 0, (d, w)
+        assert sums.variance == ratio.variance == 0, (d, w)
     apart = np.array([1, 1 + 2.0**-20] * (units // 2))
     assert PairedSums.from_values(apart, np.zeros(len(apart))).variance > 0
 
 
 def test_an_infinite_difference_has_no_variance_and_is_counted() -> None:
     inf = math.inf
-    found = PairedSums.from_values(
+    sums = PairedSums.from_values(
         np.array([0.5, inf, inf, 1e200]), np.array([0.25, 1.0, inf, -1e200])
     )
-    assert (found.unbounded, found.units) == (3, 4)
-    assert math.isnan(found.variance) and math.isnan(found.difference)
-    assert found.error("lists").reason == "3 lists with an infinite difference"
+    assert (sums.unbounded, sums.units) == (3, 4)
+    assert math.isnan(sums.variance) and math.isnan(sums.difference)
+    assert sums.error("lists").reason == "3 lists with an infinite difference"
 
 
 def test_groups_leave_both_models_together() -> None:
@@ -166,8 +166,8 @@ def test_mcnemar_is_the_binomial_test_and_chi_square_with_and_without_continuity
         n = a + b
         p = 2 * sum(math.comb(n, i) for i in range(min(a, b) + 1)) / 2**n
         assert exact[1] == pytest.approx(min(p, 1.0), rel=1e-12)
-        for one, apart in ((chi2, max(abs(a - b) - 1, 0)), (plain, abs(a - b))):
+        for result, apart in ((chi2, max(abs(a - b) - 1, 0)), (plain, abs(a - b))):
             statistic = apart**2 / n if n else 0.0
-            assert one[0] == pytest.approx(statistic, rel=1e-15)
+            assert result[0] == pytest.approx(statistic, rel=1e-15)
             of_normal = math.erfc(math.sqrt(statistic / 2))
-            assert one[1] == pytest.approx(of_normal, rel=1e-12)
+            assert result[1] == pytest.approx(of_normal, rel=1e-12)

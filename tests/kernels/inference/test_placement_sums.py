@@ -66,10 +66,10 @@ def test_blocks_and_pieces_end_anywhere(block: int, buckets: Buckets) -> None:
             words, counts = keys_of(buckets, counted=counted, kind=np.uint32)
             whole = [[(words, counts)]]
             assert placements_of_keys(whole, expected.positives) == expected
-            at = int(words.searchsorted(2 * (len(buckets) // 2)))  # two scores, two planes
+            cut = int(words.searchsorted(2 * (len(buckets) // 2)))  # two scores, two planes
             pieces: list[Piece] = [
-                (words[here], None if counts is None else counts[here])
-                for here in (slice(0, at), slice(at, None))
+                (words[span], None if counts is None else counts[span])
+                for span in (slice(0, cut), slice(cut, None))
             ]
             for planes in ([pieces], [[pieces[0]], [pieces[1]]], [[], pieces, []]):
                 assert placements_of_keys(planes, expected.positives) == expected
@@ -84,11 +84,11 @@ def test_many_scores_with_ties_of_every_size(n: int) -> None:
     table[tied] = random.integers(0, 4, (len(tied), 2))
     wide = table.copy()
     wide[n // 2] = 3 * BLOCK, 2 * BLOCK  # of one score, over several blocks
-    for one in (table, wide, table[:, ::-1], table * [1, 0], table * [0, 1]):
-        expected = plainly([(int(a), int(b)) for a, b in one])
-        assert placements(one[:, 0], one[:, 1]) == expected
+    for buckets in (table, wide, table[:, ::-1], table * [1, 0], table * [0, 1]):
+        expected = plainly([(int(a), int(b)) for a, b in buckets])
+        assert placements(buckets[:, 0], buckets[:, 1]) == expected
         for kind, counted in product((np.uint32, np.uint64), (False, True)):
-            keys = keys_of(one.tolist(), counted=counted, kind=kind)
+            keys = keys_of(buckets.tolist(), counted=counted, kind=kind)
             assert placements_of_keys([[keys]], expected.positives) == expected
 
 
@@ -213,16 +213,21 @@ def test_a_paired_difference_of_many_rows_has_its_interval_in_integers_of_any_si
     labels, scores = random.integers(0, 2, n), random.random((2, n))
     paired = Paired(ExactAUC())
     paired.update(labels=labels, scores_a=scores[0], scores_b=scores[1])
-    found = paired.compute().interval("auc")
+    interval = paired.compute().interval("auc")
     positive, negative = labels == 1, labels == 0
     of_rows = []
-    for one in scores:
-        below = np.sort(one[negative]).searchsorted(one[positive]) / negative.sum()
-        above = 1 - np.sort(one[positive]).searchsorted(one[negative]) / positive.sum()
+    for model_scores in scores:
+        below = (
+            np.sort(model_scores[negative]).searchsorted(model_scores[positive]) / negative.sum()
+        )
+        above = (
+            1
+            - np.sort(model_scores[positive]).searchsorted(model_scores[negative]) / positive.sum()
+        )
         of_rows.append((below, above))
     parts = [b - a for a, b in zip(*of_rows, strict=True)]
     variance = sum(part.var(ddof=1) / len(part) for part in parts)
-    assert found.se == pytest.approx(variance**0.5, rel=1e-9)
+    assert interval.se == pytest.approx(variance**0.5, rel=1e-9)
 
 
 def test_keys_and_histograms_have_the_intervals_of_their_rows() -> None:

@@ -29,11 +29,11 @@ from streammetrics.kernels.inference.pooled_variance import (
 def worked(data: Path, kind: str) -> list[dict[str, Any]]:
     text = (data / "worked_examples_decisions.json").read_text(encoding="utf-8")
     values = json.loads(text)["values"]
-    return [one for one in values if one["id"].startswith(kind)]
+    return [example for example in values if example["id"].startswith(kind)]
 
 
-def same(found: float, expected: float) -> bool:
-    return found == expected or math.isclose(found, expected, rel_tol=1e-9)
+def same(value: float, expected: float) -> bool:
+    return value == expected or math.isclose(value, expected, rel_tol=1e-9)
 
 
 def decided(case: dict[str, Any], variance: float) -> None:
@@ -60,7 +60,7 @@ def test_worked_means(data: Path) -> None:
         for values, number in zip(
             (case["control"], case["treatment"]), case["skewness"], strict=True
         ):
-            sums = [sum(Fraction(one) ** power for one in values) for power in (1, 2, 3)]
+            sums = [sum(Fraction(value) ** power for value in values) for power in (1, 2, 3)]
             assert same(skewness_number_of_sums(len(values), *sums), number), case["id"]
             assert same(skewness_number(values), number), case["id"]
             sizes.append(len(values))
@@ -74,9 +74,9 @@ def test_the_arms_are_interchangeable_and_equal_ones_change_nothing() -> None:
         assert difference_variance(a, b, [(m, n)]) == difference_variance(b, a, [(n, m)])
         assert difference_variance(a, b, [(m, m)]) == a + b
         assert pooling_factors(m, n) == pooling_factors(n, m)[::-1]
-        one, other = RowsAndUsers(m, n, a / 9), RowsAndUsers(n, m, b / 9)
-        assert one.factors(other) == approx(other.factors(one)[::-1], rel=1e-14)
-        assert one.factors(one) == approx((1.0, 1.0), rel=1e-15)
+        control, treatment = RowsAndUsers(m, n, a / 9), RowsAndUsers(n, m, b / 9)
+        assert control.factors(treatment) == approx(treatment.factors(control)[::-1], rel=1e-14)
+        assert control.factors(control) == approx((1.0, 1.0), rel=1e-15)
         alike = RowsAndUsers(m, m, a / 9).factors(RowsAndUsers(n, n, b / 9))
         of_rows = RowsAndUsers(m, 1.0, 1.0).factors(RowsAndUsers(n, 1.0, 1.0))
         assert alike == approx(pooling_factors(m, n), rel=1e-14) and of_rows == approx(alike)
@@ -103,8 +103,8 @@ def test_many_looks_at_once_are_each_of_them() -> None:
 
 def test_the_skewness_number_of_rare_ones_is_their_number_at_any_scale() -> None:
     for scale in (1.0, 1e-200, 1e200):
-        found = skewness_number([scale] * 7 + [0.0] * 50_000)
-        assert found == pytest.approx(7.0, rel=1e-3)
+        number = skewness_number([scale] * 7 + [0.0] * 50_000)
+        assert number == pytest.approx(7.0, rel=1e-3)
     assert skewness_number([-1.0, 0.0, 1.0]) == skewness_number([0.5] * 64) == math.inf
     assert math.isnan(skewness_number([])) and math.isnan(skewness_number([1.0, math.nan, 2.0]))
     assert math.isnan(skewness_number_of_sums(0, 0, 0, 0))
@@ -122,15 +122,15 @@ def test_the_bound_from_squares_alone_is_above_the_number() -> None:
 
 
 def test_groups_show_the_effective_number_of_users() -> None:
-    rng, found = np.random.default_rng(4), []
+    rng, inverses = np.random.default_rng(4), []
     rows = np.concatenate([np.full(300, 10), np.full(20, 200)])
     for _ in range(300):
         groups = np.bincount(rng.integers(0, 64, len(rows)), rows, 64).astype(int).tolist()
-        found.append(1.0 / effective_number(groups))
+        inverses.append(1.0 / effective_number(groups))
         assert effective_number(sorted(groups)) == effective_number(groups)
     truth = float(rows.sum()) ** 2 / float((rows * rows).sum())
-    assert 1.0 / np.mean(found) == approx(truth, rel=0.05)
-    assert np.std(found) * truth < 0.4
+    assert 1.0 / np.mean(inverses) == approx(truth, rel=0.05)
+    assert np.std(inverses) * truth < 0.4
     assert effective_number([5] * 64) == 320.0 and effective_number([10**30, 0]) == 1.0
 
 

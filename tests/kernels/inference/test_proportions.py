@@ -29,9 +29,9 @@ def test_wilson_solves_its_equation(n: int, at: float, q: float) -> None:
     for end in (lower, upper):
         size, x = Fraction(n), Fraction(end)
         square = (Fraction(s, n) - x) ** 2
-        wanted = Fraction(q) ** 2 * x * (1 - x) / size
-        slack = Fraction(1, 10**12) * (square + wanted) + Fraction(1, 2**49) * abs(p - end)
-        assert abs(square - wanted) <= slack + Fraction(1, 2**100)
+        expected = Fraction(q) ** 2 * x * (1 - x) / size
+        slack = Fraction(1, 10**12) * (square + expected) + Fraction(1, 2**49) * abs(p - end)
+        assert abs(square - expected) <= slack + Fraction(1, 2**100)
 
 
 @given(st.integers(1, 10**6), st.floats(0, 1), st.floats(1e-300, 1e-15))

@@ -37,60 +37,66 @@ from tests.expected import Noted, examples_of
 @pytest.fixture
 def examples(data: Path) -> dict[str, list[Noted]]:
     """The worked examples of section 1 by metric."""
-    found: dict[str, list[Noted]] = {}
+    groups: dict[str, list[Noted]] = {}
     for example in examples_of(data, 1):
-        found.setdefault(example["metric"], []).append(example)
-    return found
+        groups.setdefault(example["metric"], []).append(example)
+    return groups
 
 
-def near(value: float, known: float, example: dict[str, Any]) -> bool:
+def near(value: float, expected: float, example: dict[str, Any]) -> bool:
     tolerance: float = example["tolerance"]["relative"]
-    return abs(value - known) <= tolerance * abs(known)
+    return abs(value - expected) <= tolerance * abs(expected)
 
 
 def test_worked_examples_of_ranks_and_bands(examples: dict[str, list[Noted]]) -> None:
-    for one in examples["quantile_interval_ranks"]:
-        given = one["inputs"]
-        assert [*fixed_ranks(given["n"], Fraction(given["p"]), given["level"])] == one["value"]
-    for one in examples["quantile_confidence_sequence_ranks"]:
-        given = one["inputs"]
-        prior = prior_rows(given["n_opt"], given["alpha"])
-        found = sequence_ranks(given["n"], Fraction(given["p"]), prior, given["alpha"])
-        assert [*found] == one["value"], one["id"]
-    for one in examples["quantile_log_e_value"]:
-        given = one["inputs"]
-        prior = prior_rows(given["n_opt"], given["alpha"])
-        value = log_e_of_rank(given["rows_at_or_below"], given["n"], Fraction(given["p"]), prior)
-        assert near(value, one["value"], one), one["id"]
-    for one in examples["uniform_cdf_band"]:
-        given = one["inputs"]
-        assert near(uniform_band(given["t"], given["alpha"], given["t_min"]), one["value"], one)
-    for one in examples["quantile_stitched_band"]:
-        given = one["inputs"]
-        assert near(stitched_band(given["t"], given["p"], given["alpha"]), one["value"], one)
+    for example in examples["quantile_interval_ranks"]:
+        inputs = example["inputs"]
+        assert [*fixed_ranks(inputs["n"], Fraction(inputs["p"]), inputs["level"])] == example[
+            "value"
+        ]
+    for example in examples["quantile_confidence_sequence_ranks"]:
+        inputs = example["inputs"]
+        prior = prior_rows(inputs["n_opt"], inputs["alpha"])
+        ranks = sequence_ranks(inputs["n"], Fraction(inputs["p"]), prior, inputs["alpha"])
+        assert [*ranks] == example["value"], example["id"]
+    for example in examples["quantile_log_e_value"]:
+        inputs = example["inputs"]
+        prior = prior_rows(inputs["n_opt"], inputs["alpha"])
+        value = log_e_of_rank(inputs["rows_at_or_below"], inputs["n"], Fraction(inputs["p"]), prior)
+        assert near(value, example["value"], example), example["id"]
+    for example in examples["uniform_cdf_band"]:
+        inputs = example["inputs"]
+        assert near(
+            uniform_band(inputs["t"], inputs["alpha"], inputs["t_min"]), example["value"], example
+        )
+    for example in examples["quantile_stitched_band"]:
+        inputs = example["inputs"]
+        assert near(
+            stitched_band(inputs["t"], inputs["p"], inputs["alpha"]), example["value"], example
+        )
 
 
 def test_the_difference_of_two_quantiles_combines_their_intervals(
     examples: dict[str, list[Noted]],
 ) -> None:
-    (one,) = examples["quantile_difference_interval"]
-    arms = one["inputs"]["control"], one["inputs"]["treatment"]
+    (example,) = examples["quantile_difference_interval"]
+    arms = example["inputs"]["control"], example["inputs"]["treatment"]
     (a, of_a), (b, of_b) = ((arm["estimate"], (arm["lower"], arm["upper"])) for arm in arms)
-    found = newcombe_bounds(a, of_a, b, of_b)
-    assert all(near(x, y, one) for x, y in zip(found, one["value"], strict=True))
+    bounds = newcombe_bounds(a, of_a, b, of_b)
+    assert all(near(x, y, example) for x, y in zip(bounds, example["value"], strict=True))
 
 
 def arm(values: np.ndarray, p: Fraction, prior: float) -> Sided:
-    at, counts = np.unique(np.asarray(values, float), return_counts=True)
-    return rank_evidence(at, at, counts.cumsum(), p, prior)
+    points, counts = np.unique(np.asarray(values, float), return_counts=True)
+    return rank_evidence(points, points, counts.cumsum(), p, prior)
 
 
 def test_the_equality_of_two_quantiles(examples: dict[str, list[Noted]]) -> None:
-    (one,) = examples["quantile_equality_p_value"]
-    given = one["inputs"]
-    prior, p = prior_rows(given["n_opt"], given["alpha_opt"]), Fraction(given["p"])
-    arms = [arm(np.array(given[name]), p, prior) for name in ("control", "treatment")]
-    assert near(math.exp(-log_e_of_equality(*arms)), one["value"], one)
+    (example,) = examples["quantile_equality_p_value"]
+    inputs = example["inputs"]
+    prior, p = prior_rows(inputs["n_opt"], inputs["alpha_opt"]), Fraction(inputs["p"])
+    arms = [arm(np.array(inputs[name]), p, prior) for name in ("control", "treatment")]
+    assert near(math.exp(-log_e_of_equality(*arms)), example["value"], example)
 
 
 def small_arms() -> Iterator[tuple[list[np.ndarray], Fraction, float]]:
@@ -108,7 +114,7 @@ def counts_at(values: np.ndarray, x: float) -> range:
 def test_equality_is_the_least_evidence_at_any_value_and_between_any_two() -> None:
     log_e = cache(log_e_of_rank)
     for values, p, prior in small_arms():
-        found = log_e_of_equality(*(arm(one, p, prior) for one in values))
+        evidence = log_e_of_equality(*(arm(sample, p, prior) for sample in values))
 
         def brute(apart: float, values: Any = values, p: Any = p, prior: Any = prior) -> float:
             return min(
@@ -118,9 +124,9 @@ def test_equality_is_the_least_evidence_at_any_value_and_between_any_two() -> No
                 for b in counts_at(values[1], x + apart)
             )
 
-        assert found == brute(0)
+        assert evidence == brute(0)
         # Against a difference of at most 2: the least of all of these.
-        at_most = log_e_of_at_most(*(arm(one, p, prior) for one in values), 2.0)
+        at_most = log_e_of_at_most(*(arm(sample, p, prior) for sample in values), 2.0)
         differences = [y - x for x in values[0] for y in values[1] if y - x <= 2]
         least = min(brute(apart) for apart in (*differences, 2, -99))
         assert at_most == pytest.approx(least, rel=1e-12, abs=1e-12)
@@ -129,8 +135,8 @@ def test_equality_is_the_least_evidence_at_any_value_and_between_any_two() -> No
 def test_the_difference_of_two_quantiles_is_that_of_all_counts_with_little_evidence() -> None:
     for values, p, prior in small_arms():
         limit = math.log(3)
-        ordered = [np.concatenate([[-math.inf], np.sort(one), [math.inf]]) for one in values]
-        kept = [
+        ordered = [np.concatenate([[-math.inf], np.sort(sample), [math.inf]]) for sample in values]
+        intervals = [
             (ordered[1][b] - ordered[0][a + 1], ordered[1][b + 1] - ordered[0][a])
             for a in range(len(values[0]) + 1)
             for b in range(len(values[1]) + 1)
@@ -138,8 +144,8 @@ def test_the_difference_of_two_quantiles_is_that_of_all_counts_with_little_evide
             + log_e_of_rank(b, len(values[1]), p, prior)
             < limit
         ]
-        found = difference_of_quantiles(*(arm(one, p, prior) for one in values), limit)
-        assert found == (min(low for low, _ in kept), max(high for _, high in kept))
+        bounds = difference_of_quantiles(*(arm(sample, p, prior) for sample in values), limit)
+        assert bounds == (min(low for low, _ in intervals), max(high for _, high in intervals))
 
 
 def test_buckets_make_a_difference_wider_and_its_evidence_weaker() -> None:
@@ -161,11 +167,11 @@ def test_buckets_make_a_difference_wider_and_its_evidence_weaker() -> None:
 def test_a_share_with_an_error_over_users_maps_to_the_rows_within_its_reach() -> None:
     values = np.arange(1.0, 1001.0)
     p, se, rho = Fraction(9, 10), 0.01, tuned(1e4, 0.05)
-    one = share_evidence(values, values, np.arange(1, 1001), p, se, 63.0, rho)
+    evidence = share_evidence(values, values, np.arange(1, 1001), p, se, 63.0, rho)
     reach = as_t(multiplier(1 / se / se, rho, 0.05), 63.0) * se
-    assert one.lowest(math.log(20)) == math.floor(1000 * (0.9 - reach)) + 1
-    assert -one.mirrored().lowest(math.log(20)) == math.ceil(1000 * (0.9 + reach))
-    assert one.lowest(200.0) == -math.inf  # a level of 0 or less
+    assert evidence.lowest(math.log(20)) == math.floor(1000 * (0.9 - reach)) + 1
+    assert -evidence.mirrored().lowest(math.log(20)) == math.ceil(1000 * (0.9 + reach))
+    assert evidence.lowest(200.0) == -math.inf  # a level of 0 or less
 
 
 def binomial_tail(k: int, n: int, p: Fraction) -> Fraction:

@@ -69,8 +69,10 @@ def test_worked_lifts() -> None:
         lower, upper = fieller_bounds(*pair, Z)
         assert (round(lower, 12), round(upper, 12)) == bounds
         assert round(math.sqrt(lift_variance(*pair)), 12) == error
-    control, variance, treatment, other = AREAS
-    assert fieller_bounds(-control, variance, -treatment, other, Z) == fieller_bounds(*AREAS, Z)
+    control, variance, treatment, treatment_variance = AREAS
+    assert fieller_bounds(-control, variance, -treatment, treatment_variance, Z) == fieller_bounds(
+        *AREAS, Z
+    )
     assert fieller_bounds(0.5, 0.0, 1.0, 0.0, Z) == (1.0, 1.0)
 
 

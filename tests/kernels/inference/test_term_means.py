@@ -34,8 +34,8 @@ def test_a_variance_is_never_below_0() -> None:
 def test_the_order_of_the_cells_changes_no_bit() -> None:
     rng = np.random.default_rng(5)
     counts, psi = rng.integers(0, 10**9, 500), rng.normal(size=500)
-    at = rng.permutation(500)
-    assert counts_variance(counts, psi) == counts_variance(counts[at], psi[at])
+    order = rng.permutation(500)
+    assert counts_variance(counts, psi) == counts_variance(counts[order], psi[order])
 
 
 MATRIX = np.array([[50, 5, 5, 0], [10, 30, 10, 0], [5, 5, 20, 0], [0, 0, 0, 0]])
@@ -43,20 +43,23 @@ CELLS = np.divmod(np.arange(16), 4)
 
 
 def hits_of(matrix: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> list[Hits]:
-    n, found = int(matrix.sum()), []
+    n, hits = int(matrix.sum()), []
     for c in range(len(matrix)):
-        tp, true, said = int(matrix[c, c]), int(matrix[c].sum()), int(matrix[:, c].sum())
-        found.append((tp, said - tp, true - tp, n - said - true + tp))
-    return found
+        tp, true, predicted = int(matrix[c, c]), int(matrix[c].sum()), int(matrix[:, c].sum())
+        hits.append((tp, predicted - tp, true - tp, n - predicted - true + tp))
+    return hits
 
 
 def test_the_error_of_macro_f1_of_the_published_example() -> None:
     # The multinomial delta of [[50, 5, 5], [10, 30, 10], [5, 5, 20]], by numeric derivatives.
     matrix = MATRIX[:3, :3]
     cells = np.divmod(np.arange(9), 3)
-    for of, at in ((matrix, cells), (MATRIX, CELLS)):  # a class that no row has changes nothing
-        psi = mean_influence(*at, hits_of(of), term_means.f_beta(Fraction(1)))
-        assert round(math.sqrt(counts_variance(of.ravel(), psi)), 12) == 0.040287793727
+    for table, indices in (
+        (matrix, cells),
+        (MATRIX, CELLS),
+    ):  # a class that no row has changes nothing
+        psi = mean_influence(*indices, hits_of(table), term_means.f_beta(Fraction(1)))
+        assert round(math.sqrt(counts_variance(table.ravel(), psi)), 12) == 0.040287793727
 
 
 def test_what_has_no_rows_has_no_influence() -> None:

@@ -38,8 +38,8 @@ def test_a_mean_far_from_0_loses_no_digits(rows: list[int], far: int) -> None:
     moved = [row + far for row in rows]
     n = len(rows)
     mean = Fraction(sum(rows), n)
-    wanted = sum((row - mean) ** 2 for row in rows) / (n - 1) / n
-    assert mean_variance(n, sum(moved), sum(row * row for row in moved)) == float(wanted)
+    expected = sum((row - mean) ** 2 for row in rows) / (n - 1) / n
+    assert mean_variance(n, sum(moved), sum(row * row for row in moved)) == float(expected)
 
 
 def test_squares_that_were_rounded_down_give_no_variance_below_0() -> None:
@@ -56,8 +56,8 @@ def test_too_few_units_have_no_variance() -> None:
 values = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=70)
 
 
-def spread(found: list[float]) -> Fraction:
-    exact = [Fraction(x) for x in found]
+def spread(numbers: list[float]) -> Fraction:
+    exact = [Fraction(x) for x in numbers]
     mean = sum(exact) / len(exact)
     return sum(((x - mean) ** 2 for x in exact), Fraction(0))
 
@@ -77,22 +77,24 @@ def test_equal_replicates_have_no_variance_though_their_mean_is_rounded(groups: 
 
 
 def test_degrees_of_freedom_are_groups_less_one() -> None:
-    found = jackknife_variance([1.0, 2.0, 3.0])
-    assert (found.groups, found.df, found.reason) == (3, 2.0, "")
-    assert found.se == math.sqrt(4 / 3)
+    jackknife = jackknife_variance([1.0, 2.0, 3.0])
+    assert (jackknife.groups, jackknife.df, jackknife.reason) == (3, 2.0, "")
+    assert jackknife.se == math.sqrt(4 / 3)
 
 
 def test_fewer_than_two_groups_say_nothing_and_why() -> None:
-    for few, said in (([], "0 groups"), ([0.5], "1 group with")):
-        found = jackknife_variance(few)
-        assert math.isnan(found.variance) and math.isnan(found.df) and math.isnan(found.se)
-        assert found.reason.startswith(said)
+    for few, reason in (([], "0 groups"), ([0.5], "1 group with")):
+        jackknife = jackknife_variance(few)
+        assert (
+            math.isnan(jackknife.variance) and math.isnan(jackknife.df) and math.isnan(jackknife.se)
+        )
+        assert jackknife.reason.startswith(reason)
 
 
 def test_an_estimate_that_is_undefined_leaves_its_variance_so() -> None:
     for bad in (math.nan, math.inf):
-        found = jackknife_variance([0.5, bad, 0.5])
-        assert math.isnan(found.variance) and "without one of the groups" in found.reason
+        jackknife = jackknife_variance([0.5, bad, 0.5])
+        assert math.isnan(jackknife.variance) and "without one of the groups" in jackknife.reason
     far = jackknife_variance([1e300, -1e300])
     assert math.isnan(far.variance) and "exceeds the range" in far.reason
 

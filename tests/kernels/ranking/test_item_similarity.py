@@ -42,8 +42,8 @@ def test_vectors_are_scaled_by_powers_of_two_without_rounding() -> None:
 def test_products_are_added_in_the_order_of_the_dimensions() -> None:
     vectors = scaled_vectors(RNG.normal(size=(5, 33)))
     squares = squared_lengths(vectors)
-    found = cosines(vectors, squares, ITEMS, LEFT, RIGHT)
-    for i, j, value in zip(ITEMS[LEFT], ITEMS[RIGHT], found.tolist(), strict=True):
+    values = cosines(vectors, squares, ITEMS, LEFT, RIGHT)
+    for i, j, value in zip(ITEMS[LEFT], ITEMS[RIGHT], values.tolist(), strict=True):
         product = first = second = 0.0
         for a, b in zip(vectors[i].tolist(), vectors[j].tolist(), strict=True):
             product, first, second = product + a * b, first + a * a, second + b * b
@@ -56,8 +56,8 @@ def test_a_cosine_is_never_beyond_1() -> None:
     vectors[200:] = vectors[:200] * RNG.uniform(-9, 9, (200, 1))
     scaled = scaled_vectors(vectors)
     items = np.arange(400)
-    found = cosines(scaled, squared_lengths(scaled), items, items[:200], items[200:])
-    assert np.abs(found).max() == 1
+    values = cosines(scaled, squared_lengths(scaled), items, items[:200], items[200:])
+    assert np.abs(values).max() == 1
 
 
 def test_equal_features_are_counted() -> None:
@@ -67,8 +67,8 @@ def test_equal_features_are_counted() -> None:
 
 def test_a_table_is_looked_up_by_row_and_column() -> None:
     table = RNG.normal(size=(5, 5))
-    found = looked_up(table, ITEMS, LEFT, RIGHT)
-    assert found.tolist() == [table[4, 0], table[0, 2], table[2, 4], table[4, 4]]
+    values = looked_up(table, ITEMS, LEFT, RIGHT)
+    assert values.tolist() == [table[4, 0], table[0, 2], table[2, 4], table[4, 4]]
 
 
 RANDOM = Random(5)
@@ -92,8 +92,8 @@ LISTS = [RANDOM.sample(range(30), RANDOM.randrange(0, 30)) for _ in range(30)]
 
 def test_a_mean_has_a_hundred_bits() -> None:
     whole = 3.0
-    found = means(LISTS, whole=whole)
-    for items, high, low in zip(LISTS, found.high.tolist(), found.low.tolist(), strict=True):
+    result = means(LISTS, whole=whole)
+    for items, high, low in zip(LISTS, result.high.tolist(), result.low.tolist(), strict=True):
         pairs = [Fraction(TABLE[i, j]) for i, j in permutations(items, 2)]
         if not pairs:
             assert (high, low) == (0, 0)
@@ -105,19 +105,19 @@ def test_a_mean_has_a_hundred_bits() -> None:
 
 
 def test_one_order_of_a_pair_is_the_smaller_item_first() -> None:
-    found = means([[7, 2, 5]], symmetric=True)
-    assert found.high[0] == float(sum(map(Fraction, (TABLE[2, 5], TABLE[2, 7], TABLE[5, 7]))) / 3)
+    result = means([[7, 2, 5]], symmetric=True)
+    assert result.high[0] == float(sum(map(Fraction, (TABLE[2, 5], TABLE[2, 7], TABLE[5, 7]))) / 3)
 
 
 def test_order_blocks_and_neighbours_change_no_bit() -> None:
     whole = means(LISTS)
     for options in ({"block": 1}, {"block": 100}, {"block": 1 << 30}):
-        again = means([RANDOM.sample(items, len(items)) for items in LISTS], **options)
-        assert again.high.tobytes() == whole.high.tobytes()
-        assert again.low.tobytes() == whole.low.tobytes()
+        shuffled = means([RANDOM.sample(items, len(items)) for items in LISTS], **options)
+        assert shuffled.high.tobytes() == whole.high.tobytes()
+        assert shuffled.low.tobytes() == whole.low.tobytes()
     for i, items in enumerate(LISTS):
-        alone = means([items])
-        assert (alone.high[0], alone.low[0]) == (whole.high[i], whole.low[i])
+        single_mean = means([items])
+        assert (single_mean.high[0], single_mean.low[0]) == (whole.high[i], whole.low[i])
 
 
 def test_every_list_that_is_not_empty_comes_once() -> None:
@@ -127,13 +127,13 @@ def test_every_list_that_is_not_empty_comes_once() -> None:
     ):
         rng = np.random.default_rng(len(lengths))
         offsets = np.concatenate([[0], np.cumsum(rng.choice(lengths, 50))])
-        values, found = rng.integers(0, 1000, offsets[-1]), {}
+        values, items_by_row = rng.integers(0, 1000, offsets[-1]), {}
         for rows, items in length_groups(Ragged(values, offsets), block):
             assert len(rows) == len(items) and len(items[0]) > 0
             assert items.size <= block or len(items) == 1
-            for row, some in zip(rows.tolist(), items.tolist(), strict=True):
-                assert row not in found
-                found[row] = some
+            for row, members in zip(rows.tolist(), items.tolist(), strict=True):
+                assert row not in items_by_row
+                items_by_row[row] = members
         lists = [values[a:b].tolist() for a, b in pairwise(offsets)]
-        assert found == {i: some for i, some in enumerate(lists) if some}, lengths
+        assert items_by_row == {i: entries for i, entries in enumerate(lists) if entries}, lengths
     assert not list(length_groups(Ragged(np.empty(0, np.int64), np.zeros(1, np.int64))))

@@ -49,9 +49,9 @@ def test_reciprocals_are_correct_to_106_bits_and_their_sums_to_90() -> None:
     (high, low), sums, exact = reciprocals(500), harmonics(500), Fraction(0)
     for i in range(500):
         assert abs(exactly(sums, i) - exact) < Fraction(1, 2**90)
-        one = Fraction(1, i + 1)
-        assert high[i] == float(one) and low[i] == float(one - Fraction(float(high[i])))
-        exact += one
+        term = Fraction(1, i + 1)
+        assert high[i] == float(term) and low[i] == float(term - Fraction(float(high[i])))
+        exact += term
 
 
 def test_powers_are_correct_to_104_bits_however_small_and_their_sums_to_88() -> None:
@@ -82,10 +82,10 @@ def test_the_decimal_that_a_number_prints_as_is_meant() -> None:
 
 
 def test_a_table_grows_to_what_is_asked_for_and_is_made_once() -> None:
-    made: list[int] = []
+    sizes: list[int] = []
 
     def make(n: int) -> Pair:
-        made.append(n)
+        sizes.append(n)
         return Pair(np.arange(float(n)), np.zeros(n))
 
     table = Growing(make)
@@ -93,7 +93,7 @@ def test_a_table_grows_to_what_is_asked_for_and_is_made_once() -> None:
     assert table(128) is table(1)
     assert len(table(129).high) == 256
     assert len(table(1000).high) == 1000
-    assert made == [128, 256, 1000]
+    assert sizes == [128, 256, 1000]
 
 
 def test_longer_tables_begin_as_shorter_ones_do_and_cannot_be_written() -> None:

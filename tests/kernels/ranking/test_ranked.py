@@ -31,9 +31,9 @@ from streammetrics.kernels.ranking.ties import (
 
 
 def only(lists: Lists, depth: int | None = None, ties: str = "expected") -> Ranked:
-    [(first, found)] = list(ranked(lists, depth, ties))
+    [(first, result)] = list(ranked(lists, depth, ties))
     assert first == 0
-    return found
+    return result
 
 
 def one(
@@ -43,8 +43,8 @@ def one(
     return Lists(np.array(grades, np.uint8), array, np.array([0, len(grades)]))
 
 
-def hits(found: Ranked) -> list[tuple[int, int, int]]:
-    columns = (found.hits.lists, found.hits.ranks, found.hits.grades)
+def hits(result: Ranked) -> list[tuple[int, int, int]]:
+    columns = (result.hits.lists, result.hits.ranks, result.hits.grades)
     return list(zip(*(c.tolist() for c in columns), strict=True))
 
 
@@ -53,8 +53,8 @@ def test_doubles_that_differ_in_the_last_bit_alone_are_not_tied() -> None:
     high = float(np.nextafter(low, 1))
     for ties in ("expected", "worst", "best"):
         for scores, rank in (([low, high], 1), ([high, low], 0)):
-            found = only(one([1, 0], scores), ties=ties)
-            assert reciprocal_rank(found, 1, None).high.tolist() == [1 / (rank + 1)]
+            result = only(one([1, 0], scores), ties=ties)
+            assert reciprocal_rank(result, 1, None).high.tolist() == [1 / (rank + 1)]
 
 
 def test_scores_are_compared_in_the_precision_that_they_came_in() -> None:
@@ -76,10 +76,10 @@ def test_a_score_of_minus_infinity_is_not_tied_with_the_end_of_a_shorter_list() 
     grades = np.array([1, 0, 0, 1, 0, 0, 0, 0], np.uint8)
     scores = np.array([-np.inf, 1, 1, -np.inf, -np.inf, 3, 2, 1])
     for judged in (None, np.array([True] * 4 + [False, True, True, True])):
-        found = only(Lists(grades, scores, np.array([0, 3, 8]), judged=judged))
-        assert found.ties.lists.tolist() == [1]
-        assert (found.ties.begins.tolist(), found.ties.sizes.tolist()) == ([3], [2])
-        assert hits(found) == [(0, 2, 1)]
+        result = only(Lists(grades, scores, np.array([0, 3, 8]), judged=judged))
+        assert result.ties.lists.tolist() == [1]
+        assert (result.ties.begins.tolist(), result.ties.sizes.tolist()) == ([3], [2])
+        assert hits(result) == [(0, 2, 1)]
 
 
 @pytest.mark.parametrize("ties", ["worst", "best"])
@@ -89,10 +89,10 @@ def test_unjudged_items_above_a_relevant_one_are_counted(ties: str) -> None:
     scores = np.array([0.9, 0.8, 0.7, 0.7, 0.6, 0.8])
     for values, order in ((scores, slice(None)), (None, [0, 1, 5, 2, 3, 4])):
         lists = Lists(grades[order], values, np.array([0, 6]), judged=judged[order])
-        found = only(lists, ties=ties)
-        assert found.hits.ranks.tolist() == [1, 2, 5]
-        assert found.hits.unjudged is not None
-        assert found.hits.unjudged.tolist() == [1, 1, 2]
+        result = only(lists, ties=ties)
+        assert result.hits.ranks.tolist() == [1, 2, 5]
+        assert result.hits.unjudged is not None
+        assert result.hits.unjudged.tolist() == [1, 1, 2]
 
 
 def test_how_many_items_are_sorted_at_a_time_changes_nothing(
@@ -105,19 +105,19 @@ def test_how_many_items_are_sorted_at_a_time_changes_nothing(
     unseen = rng.integers(0, 3, (50, 16))
     lists = Lists(grades, scores, ends, unseen)
 
-    def found() -> tuple[list[tuple[int, int, int]], list[list[int]]]:
+    def summary() -> tuple[list[tuple[int, int, int]], list[list[int]]]:
         every, counts = [], []
         for first, part in ranked(lists, None, "worst"):
             every += [(first + row, rank, grade) for row, rank, grade in hits(part)]
             counts += np.pad(part.counts, ((0, 0), (0, 16 - part.counts.shape[1]))).tolist()
         return sorted(every), counts
 
-    whole = found()
+    whole = summary()
     assert len(whole[0]) == np.count_nonzero(grades)
     for size in (1, 64):
         monkeypatch.setattr(module, "_CHUNK", size)
         monkeypatch.setattr(module, "BLOCK", 2 * size)
-        assert found() == whole
+        assert summary() == whole
     assert len(list(ranked(lists, None, "worst"))) > 1
 
 
@@ -125,34 +125,34 @@ def test_known_items_are_counted_by_grade_seen_or_not() -> None:
     unseen = np.zeros((2, 16), np.int64)
     unseen[0, :3] = 4, 1, 2
     grades, judged = np.array([1, 0, 0, 3], np.uint8), np.array([True, True, False, True])
-    found = only(Lists(grades, None, np.array([0, 3, 4]), unseen, judged))
-    assert found.counts[:, 1:].tolist() == [[2, 2, 0], [0, 0, 1]]
-    assert found.relevant.tolist() == [4, 1]
-    assert found.judged.tolist() == [9, 1]
-    assert [found.known(rel).tolist() for rel in (1, 2, 3, 4, 15)] == [
+    result = only(Lists(grades, None, np.array([0, 3, 4]), unseen, judged))
+    assert result.counts[:, 1:].tolist() == [[2, 2, 0], [0, 0, 1]]
+    assert result.relevant.tolist() == [4, 1]
+    assert result.judged.tolist() == [9, 1]
+    assert [result.known(rel).tolist() for rel in (1, 2, 3, 4, 15)] == [
         [4, 1], [2, 1], [0, 1], [0, 0], [0, 0],
     ]  # fmt: skip
 
 
 def test_hits_within_a_cut_and_from_a_grade_on() -> None:
-    found = only(one([3, 0, 1, 2], None))
-    assert found.within(None).ranks.tolist() == [0, 2, 3]
-    assert found.within(3).ranks.tolist() == [0, 2]
-    assert found.within(None, 2).ranks.tolist() == [0, 3]
-    assert found.within(3, 2).ranks.tolist() == [0]
+    result = only(one([3, 0, 1, 2], None))
+    assert result.within(None).ranks.tolist() == [0, 2, 3]
+    assert result.within(3).ranks.tolist() == [0, 2]
+    assert result.within(None, 2).ranks.tolist() == [0, 3]
+    assert result.within(3, 2).ranks.tolist() == [0]
 
 
 def test_hits_within_a_cut_of_each_list() -> None:
     lists = Lists(np.ones(6, np.uint8), None, np.array([0, 3, 3, 6]))
-    found = only(lists).within(np.array([2, 5, 0]))
-    assert (found.lists.tolist(), found.ranks.tolist()) == ([0, 0], [0, 1])
+    result = only(lists).within(np.array([2, 5, 0]))
+    assert (result.lists.tolist(), result.ranks.tolist()) == ([0, 0], [0, 1])
 
 
 def test_no_lists_and_empty_lists_have_no_hits() -> None:
     nothing = np.empty(0)
     assert list(ranked(Lists(np.empty(0, np.uint8), nothing, np.array([0])), 3, "best")) == []
-    found = only(Lists(np.empty(0, np.uint8), nothing, np.array([0, 0, 0])))
-    assert (found.n, hits(found), found.relevant.tolist()) == (2, [], [0, 0])
+    result = only(Lists(np.empty(0, np.uint8), nothing, np.array([0, 0, 0])))
+    assert (result.n, hits(result), result.relevant.tolist()) == (2, [], [0, 0])
 
 
 KEYS = np.array([[3, 7, 7, 7], [5, 5, 9, 9]], np.uint64)
@@ -166,11 +166,11 @@ def groups(depth: int = 4) -> TieGroups:
 
 def test_some_groups_and_several_joined_are_groups() -> None:
     tied = groups()
-    some = tied.take(np.array([1, 3]))
-    assert some.sums(np.arange(16)).tolist() == tied.sums(np.arange(16))[[1, 3]].tolist()
-    again = TieGroups.join([some.moved(10), tied.take(np.array([0]))])
-    assert again.lists.tolist() == [14, 16, 4]
-    assert again.sums(np.arange(16)).tolist() == tied.sums(np.arange(16))[[1, 3, 0]].tolist()
+    part = tied.take(np.array([1, 3]))
+    assert part.sums(np.arange(16)).tolist() == tied.sums(np.arange(16))[[1, 3]].tolist()
+    merged = TieGroups.join([part.moved(10), tied.take(np.array([0]))])
+    assert merged.lists.tolist() == [14, 16, 4]
+    assert merged.sums(np.arange(16)).tolist() == tied.sums(np.arange(16))[[1, 3, 0]].tolist()
     assert len(TieGroups.join([])) == len(TieGroups.none()) == 0
     assert TieGroups.none().relevant(1).tolist() == []
 
@@ -190,23 +190,23 @@ def keys(
     *,
     judged: Sequence[bool] | None = None,
 ) -> Keys:
-    known = None if judged is None else np.array(judged)
-    return sort_keys(np.array(scores, kind), np.array(grades, np.uint8), known)
+    flags = None if judged is None else np.array(judged)
+    return sort_keys(np.array(scores, kind), np.array(grades, np.uint8), flags)
 
 
 def keys_of(
     scores: Sequence[float], grades: Sequence[int], kind: type[np.floating], **more: Any
 ) -> list[int]:
-    found: list[int] = keys(scores, grades, kind, **more).tolist()
-    return found
+    codes: list[int] = keys(scores, grades, kind, **more).tolist()
+    return codes
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_keys_ascend_as_scores_descend_whatever_the_grades(kind: type[np.floating]) -> None:
     for scores in (INTERESTING, INTERESTING[:8]):  # with negative ones and without
         for grades in ([0, 15] * 7, [15, 0] * 7):
-            found = keys_of(scores, grades[: len(scores)], kind)
-            assert found == sorted(set(found))
+            codes = keys_of(scores, grades[: len(scores)], kind)
+            assert codes == sorted(set(codes))
     for judged in (None, [True], [False]):
         for score in (0.0, -0.0, np.inf, -np.inf, 1e-45):  # none is tied with the padding
             [key] = keys([score], [0], kind, judged=judged).tolist()
@@ -235,9 +235,9 @@ def test_windows_hold_what_comes_from_each_start_on() -> None:
 
 def test_every_list_with_items_is_in_one_group_of_like_length() -> None:
     lengths = np.array([0, 1, 8, 9, 16, 17, 300, 0, 5])
-    groups = [some.tolist() for some in groups_of_length(lengths)]
+    groups = [group.tolist() for group in groups_of_length(lengths)]
     assert groups == [[1, 2, 8], [3, 4], [5], [6]]
-    assert [some.tolist() for some in groups_of_length(np.array([20, 60]))] == [[0, 1]]
+    assert [group.tolist() for group in groups_of_length(np.array([20, 60]))] == [[0, 1]]
     assert list(groups_of_length(np.array([0, 0]))) == []
     assert list(groups_of_length(np.empty(0, np.int64))) == []
 
@@ -268,10 +268,10 @@ def test_full_keys_are_equal_exactly_where_scores_are(kind: type[np.floating]) -
     judged = (grades > 0) | (rng.random(400) < 0.5)
     offsets = np.array([0, 7, 207, 400])
     lists = Lists(grades, scores, offsets, judged=judged)
-    some = np.array([0, 1, 2])
-    rows = key_rows(sort_keys(scores, grades, judged), offsets, some)
+    indices = np.array([0, 1, 2])
+    rows = key_rows(sort_keys(scores, grades, judged), offsets, indices)
     rows.sort(axis=1)
-    full, codes = full_ranks(rows, lists, scores, some)
+    full, codes = full_ranks(rows, lists, scores, indices)
     for i in range(3):
         a, b = offsets[i : i + 2]
         code = np.where(judged[a:b], IRRELEVANT - grades[a:b], UNJUDGED)

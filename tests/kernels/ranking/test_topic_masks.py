@@ -44,5 +44,5 @@ def test_the_greedy_order_of_many_lists_is_that_of_each(n_topics: int, alpha: fl
         gains,
     )
     lists = np.split(words, ends[1:-1])
-    alone = [greedy_sum(words.tolist(), 10, gains.tolist(), alpha) for words in lists]
-    np.testing.assert_allclose(sums.high, alone, rtol=1e-14)
+    expected = [greedy_sum(words.tolist(), 10, gains.tolist(), alpha) for words in lists]
+    np.testing.assert_allclose(sums.high, expected, rtol=1e-14)

@@ -40,8 +40,8 @@ def test_float32_scores_are_compared_at_their_exact_value() -> None:
     for threshold in (0.1, 0.3, -0.7, 1e-46, 1e300, -math.inf):
         with np.errstate(over="ignore"):
             near = np.float32(threshold)
-        beside = near, np.nextafter(near, -np.inf), np.nextafter(near, np.inf)
-        scores, labels = np.array(beside, np.float32), np.zeros(3, np.uint8)
+        values = near, np.nextafter(near, -np.inf), np.nextafter(near, np.inf)
+        scores, labels = np.array(values, np.float32), np.zeros(3, np.uint8)
         expected = scores.astype(np.float64) >= threshold
         assert np.array_equal(binary_cells(labels, scores, threshold), expected), threshold
         assert binary_counts(labels, scores, threshold)[1] == expected.sum(), threshold
@@ -59,12 +59,12 @@ def test_cells_are_truth_times_classes_plus_prediction_of_whatever_width() -> No
     rng = np.random.default_rng(0)
     truth, predicted = rng.integers(0, 200, (2, CHUNK + 5))
     expected = truth * 200 + predicted
-    found = [
+    pieces = [
         cells.copy()
         for _, cells in class_cells(truth.astype(np.uint8), predicted.astype(np.int16), 200)
     ]
-    assert len(found) == 2
-    assert (np.concatenate(found) == expected).all()
+    assert len(pieces) == 2
+    assert (np.concatenate(pieces) == expected).all()
 
 
 def test_no_rows_have_no_cells() -> None:
@@ -78,8 +78,8 @@ def test_every_row_of_few_scores_is_ranked_by_score_and_then_by_class() -> None:
     assert largest(scores).tolist() == [brute.predicted(row) for row in scores.tolist()]
     for truth in range(3):
         codes = first_positions(np.full(len(scores), truth), scores, (1, 2, 3))
-        for row, found in zip(scores.tolist(), codes.tolist(), strict=True):
-            for k, code in zip((1, 2, 3), found, strict=True):
+        for row, row_codes in zip(scores.tolist(), codes.tolist(), strict=True):
+            for k, code in zip((1, 2, 3), row_codes, strict=True):
                 hit, tied = brute.first_positions(truth, row, k), brute.tied_at(truth, row, k)
                 assert code == hit + 2 * tied, (truth, row, k)
 
@@ -95,17 +95,17 @@ def test_codes_are_truth_and_whether_the_score_is_at_least_the_threshold() -> No
 
 def test_cells_of_labels_and_sizes_of_rows_are_those_of_each_row() -> None:
     codes = np.random.default_rng(0).integers(0, 4, (CHUNK, 7), np.uint8)
-    at = 0
+    total = 0
     for piece, columns, sizes in label_columns(codes):
-        some = codes[piece]
-        cells = some.T + np.arange(0, 28, 4)[:, None]
+        rows = codes[piece]
+        cells = rows.T + np.arange(0, 28, 4)[:, None]
         assert (label_cells(columns) == cells.reshape(-1)).all()
         assert (label_counts(columns) == np.bincount(cells.reshape(-1), minlength=28)).all()
-        true, predicted = (some >= 2).sum(axis=1), (some % 2 == 1).sum(axis=1)
-        both = (some == 3).sum(axis=1)
-        assert (sizes == 64 * true + 8 * predicted + both).all()
-        at += len(some)
-    assert at == len(codes)
+        true, predicted = (rows >= 2).sum(axis=1), (rows % 2 == 1).sum(axis=1)
+        hits = (rows == 3).sum(axis=1)
+        assert (sizes == 64 * true + 8 * predicted + hits).all()
+        total += len(rows)
+    assert total == len(codes)
 
 
 def test_each_row_has_a_cell_for_each_class() -> None:
@@ -120,13 +120,13 @@ def test_flags_of_each_class_are_taken_as_they_are_in_pieces() -> None:
     flags = np.random.default_rng(0).integers(0, 2, (CHUNK, 3), np.uint8)
     pieces = list(scored_cells(flags, flags.astype(np.float32)))
     assert len(pieces) == 4
-    found = np.concatenate([labels for _, _, labels, _ in pieces])
-    assert (found == flags.reshape(-1)).all()
+    result = np.concatenate([labels for _, _, labels, _ in pieces])
+    assert (result == flags.reshape(-1)).all()
 
 
 def test_wide_rows_are_ranked_in_pieces() -> None:
     scores = np.random.default_rng(1).random((50, CHUNK // 10))
     truth = np.arange(50)
     positions = (scores > scores[truth, truth][:, None]).sum(axis=1)
-    found = first_positions(truth, scores, (100, 2000))
-    assert (found == np.stack([positions < 100, positions < 2000], axis=1)).all()
+    codes = first_positions(truth, scores, (100, 2000))
+    assert (codes == np.stack([positions < 100, positions < 2000], axis=1)).all()

@@ -40,9 +40,9 @@ def neighbours(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     near = [scores]
     for real in (np.float32, np.float64):
         with np.errstate(over="ignore"):
-            here = scores.astype(real)
+            values = scores.astype(real)
         for to in (-np.inf, np.inf):
-            near.append(np.nextafter(here, real(to)).astype(np.float64))
+            near.append(np.nextafter(values, real(to)).astype(np.float64))
     return np.unique(np.concatenate(near))
 
 
@@ -50,9 +50,9 @@ def around(grid: Grid) -> NDArray[np.float64]:
     """The scores at and next to every edge, and others of every size, within the grid's range."""
     sizes = 2.0 ** np.arange(-1074, 1024, 7)
     least = grid.least
-    found = neighbours(np.concatenate([least, sizes, -sizes, 1 - sizes[:150], [0.0, 0.5, 1.0]]))
-    inside = (found >= 0) & (found <= 1) if grid in UNIT_GRIDS else found == found
-    return found[inside]
+    points = neighbours(np.concatenate([least, sizes, -sizes, 1 - sizes[:150], [0.0, 0.5, 1.0]]))
+    inside = (points >= 0) & (points <= 1) if grid in UNIT_GRIDS else points == points
+    return points[inside]
 
 
 @pytest.mark.parametrize("grid", UNIT_GRIDS + REAL_GRIDS, ids=str)
@@ -76,8 +76,8 @@ def test_the_bucket_of_a_score_does_not_depend_on_those_beside_it() -> None:
     for grid, real in product((DEFAULT, SMALL), (np.float32, np.float64)):
         scores = every.astype(real)
         beside_one = grid.buckets(np.append(scores, real(1)))[:-1]
-        alone = [int(grid.buckets(scores[i : i + 1])[0]) for i in range(len(scores))]
-        assert alone == beside_one.tolist(), (grid, real)
+        buckets = [int(grid.buckets(scores[i : i + 1])[0]) for i in range(len(scores))]
+        assert buckets == beside_one.tolist(), (grid, real)
 
 
 def test_buckets_of_the_relative_grid_have_the_stated_width() -> None:
@@ -139,11 +139,11 @@ def test_cells_are_labels_and_buckets_over_all_chunks(grid: Grid, real: type[np.
     n = CHUNK + 5
     scores, labels = rng.random(n).astype(real), rng.integers(0, 2, n).astype(np.uint8)
     before = scores.copy()
-    found = np.full(n, -1)
+    codes = np.full(n, -1)
     for piece, cells in grid.cells(labels, scores):
-        found[piece] = cells
-    alone = np.concatenate([grid.buckets(scores[:7]), grid.buckets(scores[7:])])
-    assert np.array_equal(found, labels.astype(np.intp) * grid.n_buckets + alone)
+        codes[piece] = cells
+    buckets = np.concatenate([grid.buckets(scores[:7]), grid.buckets(scores[7:])])
+    assert np.array_equal(codes, labels.astype(np.intp) * grid.n_buckets + buckets)
     assert np.array_equal(scores, before)
 
 
@@ -162,9 +162,9 @@ def coarse_edges() -> tuple[float, ...]:
 
 def beside(edges: tuple[float, ...]) -> Floats:
     """The edges, the floats beside them, and others of every size."""
-    at = np.array(edges)
+    points = np.array(edges)
     sizes = 2.0 ** np.arange(-1074, 1024, 40)
-    near = np.nextafter(at, -np.inf), at, np.nextafter(at, np.inf)
+    near = np.nextafter(points, -np.inf), points, np.nextafter(points, np.inf)
     rest = [0.0, -0.0, np.inf, -np.inf, 5e-324, -5e-324, 1.0]
     return np.concatenate([*near, sizes, -sizes, 1 - sizes, rest])
 
@@ -190,7 +190,7 @@ def test_a_place_is_how_many_edges_lie_at_or_below(edges: tuple[float, ...]) -> 
 def test_long_batches_fall_into_the_buckets_of_short_ones(real: type[np.floating]) -> None:
     grid = EdgeGrid(coarse_edges())
     scores = np.random.default_rng(2).normal(size=CHUNK + 9000).astype(real)
-    short = np.concatenate([grid.buckets(some) for some in np.array_split(scores, 50)])
+    short = np.concatenate([grid.buckets(part) for part in np.array_split(scores, 50)])
     assert np.array_equal(grid.buckets(scores), short)
     assert np.array_equal(grid.buckets(scores[::-2]), short[::-2])
 

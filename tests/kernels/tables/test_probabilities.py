@@ -37,9 +37,9 @@ def test_log_losses_at_the_ends() -> None:
     labels = np.array([0, 1, 0, 1, 0, 1, 0], np.uint8)
     scores = np.array([0.0, 1.0, 1.0, 0.0, 0.5, 0.5, 5e-324])
     half = 0.6931471805599453
-    found = log_losses(labels, scores)
-    assert found.high.tolist() == [0.0, 0.0, math.inf, math.inf, half, half, 5e-324]
-    assert not np.signbit(found.high).any()
+    losses = log_losses(labels, scores)
+    assert losses.high.tolist() == [0.0, 0.0, math.inf, math.inf, half, half, 5e-324]
+    assert not np.signbit(losses.high).any()
 
 
 def test_the_entropy_of_counts_that_floats_do_not_hold() -> None:
@@ -53,15 +53,15 @@ def test_the_entropy_of_counts_that_floats_do_not_hold() -> None:
 
 @given(st.floats(1e-300, 1), st.floats(1e-6, 1))
 def test_recalibration_is_the_formula(p: float, rate: float) -> None:
-    found = recalibrated([p], rate)[0]
-    assert math.isclose(found, p / (p + (1 - p) / rate), rel_tol=8 * 2.0**-53)
+    value = recalibrated([p], rate)[0]
+    assert math.isclose(value, p / (p + (1 - p) / rate), rel_tol=8 * 2.0**-53)
 
 
 def test_recalibration_without_sampling_changes_nothing_that_matters() -> None:
     p = np.linspace(0, 1, 101, dtype=np.float32)
-    found = recalibrated(p, 1)
-    assert found.dtype == np.float64
-    np.testing.assert_allclose(found, p, rtol=2.0**-51, atol=0)
+    values = recalibrated(p, 1)
+    assert values.dtype == np.float64
+    np.testing.assert_allclose(values, p, rtol=2.0**-51, atol=0)
     assert recalibrated([], 0.5).tolist() == []
 
 

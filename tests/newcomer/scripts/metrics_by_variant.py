@@ -8,5 +8,5 @@ by_variant.update_from(day, key="variant", labels="click", scores="score")
 result = by_variant.compute()
 print(result)
 frame = result.to_frame("polars")
-areas = {variant: one["auc"].auc for variant, one in result.items()}
-losses = {variant: one["losses"].log_loss for variant, one in result.items()}
+areas = {variant: panel["auc"].auc for variant, panel in result.items()}
+losses = {variant: panel["losses"].log_loss for variant, panel in result.items()}

@@ -99,10 +99,10 @@ def config(kind: str) -> str:
 
 def lines(kind: str) -> list[str]:
     """The log: an hour and a half, with an event that is not JSON and one that is late."""
-    found = [json.dumps(event) + "\n" for event in _events(kind)]
-    found[10:10] = ["{\n"]
-    found[30], found[5] = found[5], found[30]
-    return found
+    log_lines = [json.dumps(event) + "\n" for event in _events(kind)]
+    log_lines[10:10] = ["{\n"]
+    log_lines[30], log_lines[5] = log_lines[5], log_lines[30]
+    return log_lines
 
 
 def _events(kind: str) -> Iterator[dict[str, object]]:

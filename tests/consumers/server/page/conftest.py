@@ -130,12 +130,12 @@ def open_page(browser: Browser, tab: Page) -> Iterator[Callable[..., Seen]]:
         def open_(url: str, width: int = 1280, height: int = 900, **options: Any) -> Seen:
             page = tab
             if options or opened:
-                own = stack.enter_context(closing(browser.new_context(**options)))
-                page = own.new_page()
-            seen = Seen.opened(stack, page, url, width, height)
-            opened.append(seen)
-            return seen
+                profile = stack.enter_context(closing(browser.new_context(**options)))
+                page = profile.new_page()
+            new_visit = Seen.opened(stack, page, url, width, height)
+            opened.append(new_visit)
+            return new_visit
 
         yield open_
-        for seen in opened:
-            seen.check()
+        for visit in opened:
+            visit.check()

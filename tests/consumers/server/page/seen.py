@@ -31,16 +31,16 @@ class Seen:
         stack: ExitStack, page: Page, url: str, width: int = 1280, height: int = 900
     ) -> Seen:
         """The page at an address, until the stack ends: then the tab is as it was before."""
-        seen = Seen(page, urlsplit(url).netloc)
+        visit = Seen(page, urlsplit(url).netloc)
         page.set_default_timeout(LIMIT_S * 1000)
         page.set_viewport_size({"width": width, "height": height})
         for name, noted in (
-            ("request", seen._begun),
-            ("requestfinished", seen._ended),
-            ("requestfailed", seen._ended),
-            ("console", lambda message: seen.said.append(message.text)),
-            ("pageerror", lambda error: seen.said.append(str(error))),
-            ("dialog", lambda dialog: seen.said.append(f"dialog {dialog.message}")),
+            ("request", visit._begun),
+            ("requestfinished", visit._ended),
+            ("requestfailed", visit._ended),
+            ("console", lambda message: visit.said.append(message.text)),
+            ("pageerror", lambda error: visit.said.append(str(error))),
+            ("dialog", lambda dialog: visit.said.append(f"dialog {dialog.message}")),
         ):
             page.on(name, noted)  # type: ignore[call-overload]
             stack.callback(page.remove_listener, name, noted)
@@ -48,7 +48,7 @@ class Seen:
         stack.callback(page.unroute_all)
         stack.callback(page.goto, "about:blank")
         page.goto(url)
-        return seen
+        return visit
 
     def go(self, url: str) -> Seen:
         """The page at another address, in the same tab, once this one is checked."""
@@ -75,16 +75,16 @@ class Seen:
 
     def drawings(self, before: list[str] | None = None) -> list[str]:
         """The pictures of the charts, once they stay as they are, and are not those of before."""
-        found, last = before, None
-        while found == before or found != last:
-            last = found
+        pictures, last = before, None
+        while pictures == before or pictures != last:
+            last = pictures
             self.page.wait_for_timeout(300)
             self._idle()
-            found = self.page.evaluate(
+            pictures = self.page.evaluate(
                 "[...document.querySelectorAll('figure canvas')].map((one) => one.toDataURL())"
             )
-        assert found is not None
-        return found
+        assert pictures is not None
+        return pictures
 
     def _begun(self, request: Request) -> None:
         self.requests.append(request.url)
@@ -102,8 +102,8 @@ class Seen:
 
     def check(self) -> None:
         """Nothing was asked of another host, and the console is empty."""
-        others = [url for url in self.requests if urlsplit(url).netloc not in ("", self.host)]
-        assert others == [], self.said
+        foreign_urls = [url for url in self.requests if urlsplit(url).netloc not in ("", self.host)]
+        assert foreign_urls == [], self.said
         assert [text for text in self.said if not text.startswith(REFUSED)] == [], self.said
 
     def until(self, state: str) -> Seen:

@@ -105,13 +105,13 @@ class Stream:
         """So many events of each variant; users stay with their variant."""
         chance = random.Random(self.written)
         with (self.folder / "events.jsonl").open("a", encoding="utf-8") as file:
-            for at in range(events):
+            for index in range(events):
                 for place, variant in enumerate(self.variants):
                     score = round(chance.random(), 4)
                     event = {
-                        "ts": START_MS + day * DAY_MS + at,
+                        "ts": START_MS + day * DAY_MS + index,
                         "variant": variant,
-                        "user": f"{place}-{self.written + at}",
+                        "user": f"{place}-{self.written + index}",
                         "label": int(chance.random() < 0.1 + 0.3 * score + 0.02 * place),
                         "score": score,
                         "phase": phase,
@@ -126,7 +126,7 @@ class Stream:
 
     def get(self, path: str) -> dict[str, list[dict[str, object]]]:
         """An answer of the server."""
-        found: dict[str, list[dict[str, object]]] = httpx.get(
+        answer: dict[str, list[dict[str, object]]] = httpx.get(
             self.url + path, timeout=LIMIT_S
         ).json()
-        return found
+        return answer

@@ -46,8 +46,8 @@ def test_every_part_has_a_role_and_a_name(served: Stream, open_page: Open) -> No
         ("columnheader", "Value"),
         ("status", None),
     ):
-        found = page.get_by_role(role, name=name) if name else page.get_by_role(role)  # type: ignore[arg-type]
-        assert found.count() >= 1, (role, name)
+        locator = page.get_by_role(role, name=name) if name else page.get_by_role(role)  # type: ignore[arg-type]
+        assert locator.count() >= 1, (role, name)
     assert page.locator("table:not(:has(caption))").count() == 0
     labels = page.eval_on_selector_all("figure [role=img]", "all => all.map(e => e.ariaLabel)")
     assert labels and all(labels)

@@ -52,19 +52,19 @@ FOCUSED = """() => {
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The store of a scene of `tests.page_scenes`, made once."""
-    made: dict[str, Path] = {}
+    stores: dict[str, Path] = {}
 
     def store(name: str) -> Path:
-        if name not in made:
-            made[name] = page_scenes.SCENES[name](tmp_path_factory.mktemp(name))
-        return made[name]
+        if name not in stores:
+            stores[name] = page_scenes.SCENES[name](tmp_path_factory.mktemp(name))
+        return stores[name]
 
     return store
 
 
 def violations(seen: Seen, where: str, looks: Sequence[str] = ("light", "dark")) -> list[str]:
     """What axe finds at each look: the rule, and the first element that breaks it."""
-    found = []
+    breaches = []
     if seen.page.evaluate("typeof axe") == "undefined":  # to compile it costs half of a run
         seen.page.evaluate(AXE_SCRIPT)
     for look in looks:
@@ -72,11 +72,11 @@ def violations(seen: Seen, where: str, looks: Sequence[str] = ("light", "dark"))
         seen.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         answer = seen.page.evaluate(AXE, look)
         assert answer["passed"], where  # it has run
-        found += [
-            f"{where}, {look}: {one['id']}: {one['nodes'][0]['html'][:200]}"
-            for one in answer["violations"]
+        breaches += [
+            f"{where}, {look}: {violation['id']}: {violation['nodes'][0]['html'][:200]}"
+            for violation in answer["violations"]
         ]
-    return found
+    return breaches
 
 
 @pytest.mark.parametrize("name", page_scenes.SCENES)
@@ -84,58 +84,58 @@ def test_no_scene_breaks_a_rule_of_accessibility(
     name: str, scene: Callable[[str], Path], open_page: Open
 ) -> None:
     with serving(str(scene(name)), ServerConfig(port=0), ALONE) as url:
-        seen = open_page(url)
-        found = []
+        visit = open_page(url)
+        breaches = []
         for width, looks in LOOKS:
-            seen.page.set_viewport_size({"width": width, "height": 900})
-            seen.page.wait_for_selector(SHOWN, state="attached")
+            visit.page.set_viewport_size({"width": width, "height": 900})
+            visit.page.wait_for_selector(SHOWN, state="attached")
             if name != "fifty":  # of which those in view are drawn
-                seen.page.evaluate(ALL_DRAWN)
-            found += violations(seen, f"{width} pixels", looks)
-    assert found == []
+                visit.page.evaluate(ALL_DRAWN)
+            breaches += violations(visit, f"{width} pixels", looks)
+    assert breaches == []
 
 
 def test_no_view_and_no_state_breaks_one(scene: Callable[[str], Path], open_page: Open) -> None:
-    found = []
+    breaches = []
     with serving(str(scene("three")), ServerConfig(port=0), ALONE) as url:
-        seen = open_page(url)
+        visit = open_page(url)
         for query in (
             "?by=variant,country&metric=click_rate",
             "?metric=auc",
             "?window=all",
             "#late",
         ):
-            seen.go(url + query).until("ready")
-            seen.page.evaluate(ALL_DRAWN)
-            found += violations(seen, query)
-        seen.go(f"{url}?metric=nothing").until("broken")
-        found += violations(seen, "broken")
-        seen.go(url).until("ready")
-    seen.until("stale")
-    found += violations(seen, "stale")
-    assert found == []
+            visit.go(url + query).until("ready")
+            visit.page.evaluate(ALL_DRAWN)
+            breaches += violations(visit, query)
+        visit.go(f"{url}?metric=nothing").until("broken")
+        breaches += violations(visit, "broken")
+        visit.go(url).until("ready")
+    visit.until("stale")
+    breaches += violations(visit, "stale")
+    assert breaches == []
 
 
 def test_names_of_any_kind_break_none(tmp_path: Path, open_page: Open) -> None:
     names = "\u05d9\u05e9\u05df", "<b onclick=alert(1)>b</b>", "a_long_name_" * 12
     with Stream.counted(tmp_path, names).serve() as stream:
-        seen = open_page(stream.url, width=390).until("ready")
-        seen.page.evaluate(ALL_DRAWN)
-        assert violations(seen, "names") == []
-        assert seen.page.evaluate("document.documentElement.scrollWidth") <= 390
-        assert seen.page.locator("#experiment bdi").first.inner_text() == names[0]
-        assert "a_long_name_a_long_name_a_long_name_a..." in seen.text("#arms")
-        assert seen.page.locator("[onclick]").count() == 0
+        visit = open_page(stream.url, width=390).until("ready")
+        visit.page.evaluate(ALL_DRAWN)
+        assert violations(visit, "names") == []
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert visit.page.locator("#experiment bdi").first.inner_text() == names[0]
+        assert "a_long_name_a_long_name_a_long_name_a..." in visit.text("#arms")
+        assert visit.page.locator("[onclick]").count() == 0
 
 
 def test_keys_reach_each_part_in_the_order_of_the_page_and_it_is_in_view(
     scene: Callable[[str], Path], open_page: Open
 ) -> None:
     with serving(str(scene("three")), ServerConfig(port=0), ALONE) as url:
-        seen = open_page(f"{url}?by=variant,country").until("ready")
-        seen.page.evaluate(ALL_DRAWN)  # a chart that is drawn later moves what is below it
-        forwards = list(focused(seen, "Tab", 200))
-        backwards = list(focused(seen, "Shift+Tab", len(forwards) - 1))
+        visit = open_page(f"{url}?by=variant,country").until("ready")
+        visit.page.evaluate(ALL_DRAWN)  # a chart that is drawn later moves what is below it
+        forwards = list(focused(visit, "Tab", 200))
+        backwards = list(focused(visit, "Shift+Tab", len(forwards) - 1))
     assert 30 < len(forwards) < 200 and "before" not in forwards
     assert len(backwards) == len(forwards) - 1 and "after" not in backwards[1:]
 

@@ -25,15 +25,15 @@ def test_the_style_sheet_has_the_colours_of_the_charts() -> None:
         encoding="utf-8"
     )
     pairs = re.findall(r"--place-\d: light-dark\((#\w{6}), (#\w{6})\);", text)
-    for which, name in enumerate(("light", "dark")):
+    for index, name in enumerate(("light", "dark")):
         ranges: Any = theme(name)["range"]
-        assert [pair[which] for pair in pairs] == [one.lower() for one in ranges["category"]]
+        assert [pair[index] for pair in pairs] == [colour.lower() for colour in ranges["category"]]
 
 
 def test_a_variant_has_the_colour_of_its_charts(served: Stream, open_page: Open) -> None:
-    seen = open_page(served.url)
+    visit = open_page(served.url)
     for query in ("by=variant", "by=variant,phase", "by=variant&where=variant=treatment"):
-        page = seen.go(f"{served.url}?metric=auc&{query}").until("ready").page
+        page = visit.go(f"{served.url}?metric=auc&{query}").until("ready").page
         for name in ("light", "dark"):
             page.emulate_media(color_scheme=name)  # type: ignore[arg-type]
             shown = page.evaluate(_SWATCHES)

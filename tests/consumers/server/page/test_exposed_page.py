@@ -36,39 +36,39 @@ def asked(url: str, path: str) -> Any:
 def test_the_days_since_the_exposure_the_funnel_and_the_other_units_have_the_numbers_of_the_answer(
     exposed: str, open_page: Open
 ) -> None:
-    seen = open_page(f"{exposed}?experiment=checkout").until("ready")
+    visit = open_page(f"{exposed}?experiment=checkout").until("ready")
     answer = asked(exposed, "api/experiment?experiment=checkout")["exposed"]
     assert (answer["units"], len(answer["since"]), len(answer["beside"])) == ("so_far", 4, 2)
-    assert seen.text("#exposed-units") == answer["sentence"]
+    assert visit.text("#exposed-units") == answer["sentence"]
     assert "is not the final one" in answer["sentence"]
     funnel = [n for arm in answer["funnel"] for n in (arm["exposed"], arm["active"])]
-    beside = [one["effect_size"] for one in answer["beside"]]
+    closed_effects = [effect["effect_size"] for effect in answer["beside"]]
     by_days = [part["effects"][i]["effect_size"] for i in range(2) for part in answer["since"]]
-    assert seen.numbers("#exposed") == [*funnel, *beside, *by_days]
-    captions = seen.texts("#exposed caption")
+    assert visit.numbers("#exposed") == [*funnel, *closed_effects, *by_days]
+    captions = visit.texts("#exposed caption")
     assert captions[:2] == ["Units after their exposure", "Units whose window is over: no verdict"]
     assert captions[2].startswith("Effect on revenue (mean) per exposed unit, by days since")
     days = "#exposed .exposed-tables >> nth=1"
-    rows = seen.page.locator(days).locator("tbody th").all_inner_texts()
+    rows = visit.page.locator(days).locator("tbody th").all_inner_texts()
     assert rows == 2 * ["0", "1", "2 to 3", "4 to 6"]
-    heads = seen.texts("#exposed thead th:last-child")
+    heads = visit.texts("#exposed thead th:last-child")
     assert heads.count("At one look, 95 %") == 2
-    assert not any("better" in text or "worse" in text for text in seen.texts("#exposed td"))
+    assert not any("better" in text or "worse" in text for text in visit.texts("#exposed td"))
 
 
 def test_a_plan_that_decides_by_closed_units_says_so_and_shows_all_beside(
     exposed: str, open_page: Open
 ) -> None:
-    seen = open_page(f"{exposed}?experiment=reminder").until("ready")
+    visit = open_page(f"{exposed}?experiment=reminder").until("ready")
     answer = asked(exposed, "api/experiment?experiment=reminder")
     shown = answer["exposed"]
     assert shown["units"] == "closed"
-    assert seen.text("#exposed-units").startswith("Of the units whose window of 7 days")
-    assert seen.numbers("#experiment table") == [
-        one["effect_size"] for one in answer["comparisons"]
+    assert visit.text("#exposed-units").startswith("Of the units whose window of 7 days")
+    assert visit.numbers("#experiment table") == [
+        comparison["effect_size"] for comparison in answer["comparisons"]
     ]
-    assert "All exposed units, so far: no verdict" in seen.texts("#exposed caption")
-    assert "of units whose window is over" in seen.text("#matrix .note")
+    assert "All exposed units, so far: no verdict" in visit.texts("#exposed caption")
+    assert "of units whose window is over" in visit.text("#matrix .note")
     # The arm only delays: its first day is worse, the next are better, and all is not.
     effects = [part["effects"][0] for part in shown["since"]]
     assert effects[0]["effect_size_ci_upper"] < 0 < effects[1]["effect_size_ci_lower"]
@@ -78,28 +78,28 @@ def test_a_plan_that_decides_by_closed_units_says_so_and_shows_all_beside(
 def test_without_a_metric_of_units_the_page_says_so_and_without_exposures_nothing(
     exposed: str, served: Stream, open_page: Open
 ) -> None:
-    seen = open_page(f"{exposed}?experiment=banner").until("ready")
-    assert "No metric is of units" in seen.text("#exposed-units")
-    assert seen.texts("#exposed caption") == ["Units after their exposure"]
-    seen.go(exposed).until("ready")
-    assert seen.page.locator("#exposed").is_hidden()
-    seen.go(served.url).until("ready")
-    assert seen.page.locator("#exposed").is_hidden()
-    assert seen.page.locator("#exposures").is_hidden()
+    visit = open_page(f"{exposed}?experiment=banner").until("ready")
+    assert "No metric is of units" in visit.text("#exposed-units")
+    assert visit.texts("#exposed caption") == ["Units after their exposure"]
+    visit.go(exposed).until("ready")
+    assert visit.page.locator("#exposed").is_hidden()
+    visit.go(served.url).until("ready")
+    assert visit.page.locator("#exposed").is_hidden()
+    assert visit.page.locator("#exposures").is_hidden()
 
 
 def test_a_card_counts_the_units_of_a_mean_per_unit_and_the_index_says_which_decide(
     exposed: str, open_page: Open
 ) -> None:
-    seen = open_page(exposed).until("ready")
+    visit = open_page(exposed).until("ready")
     results = asked(exposed, "api/results")["results"]
-    counts = {one["metric"]: one["counts"] for one in results}
+    counts = {row["metric"]: row["counts"] for row in results}
     assert "rows" not in counts["revenue"] and counts["revenue"]["units"] > 1000
-    seen.page.evaluate(ALL_DRAWN)
-    cells = seen.texts(".figures tbody td:last-child")
+    visit.page.evaluate(ALL_DRAWN)
+    cells = visit.texts(".figures tbody td:last-child")
     assert f"{counts['revenue']['units']:,}" in cells and "0" not in cells
-    assert {"Units", "Rows"} <= set(seen.texts(".figures thead th:last-child"))
-    units = seen.texts(".index td[data-label=Units]")
+    assert {"Units", "Rows"} <= set(visit.texts(".figures thead th:last-child"))
+    units = visit.texts(".index td[data-label=Units]")
     assert [text.endswith("(closed decide)") for text in units].count(True) == 1
 
 
@@ -109,13 +109,13 @@ def test_the_status_of_exposures_and_its_warnings_are_shown(exposed: str, open_p
 
     status = asked(exposed, "api/status")["exposures"]
     assert status == asked(exposed, "api/results")["exposures"]
-    seen = open_page("about:blank")
-    seen.page.route("**/api/results*", changed(change))
-    seen.go(exposed).until("ready")
-    said = seen.text("#exposures-counts")
-    assert f"{status['closed']:,} events counted, {status['pending_events']} pending" in said
-    assert seen.texts("#exposures [data-attention]") == ["▲ <b>many</b> were too late"]
-    assert "for 7 days" in seen.text("#exposures")
+    visit = open_page("about:blank")
+    visit.page.route("**/api/results*", changed(change))
+    visit.go(exposed).until("ready")
+    counts = visit.text("#exposures-counts")
+    assert f"{status['closed']:,} events counted, {status['pending_events']} pending" in counts
+    assert visit.texts("#exposures [data-attention]") == ["▲ <b>many</b> were too late"]
+    assert "for 7 days" in visit.text("#exposures")
 
 
 def test_several_treatments_have_rows_of_their_own_and_hostile_names_stay_text(
@@ -124,31 +124,31 @@ def test_several_treatments_have_rows_of_their_own_and_hostile_names_stay_text(
     def change(answer: dict[str, Any]) -> None:
         for part in answer["exposed"]["since"]:
             part["effects"] += [
-                {**one, "treatment_variant": "<i>\u202eevil"} for one in part["effects"]
+                {**effect, "treatment_variant": "<i>\u202eevil"} for effect in part["effects"]
             ]
         answer["exposed"]["reason"] = "<b>too large</b>"
         answer["exposed"]["funnel"][0]["variant"] = "<i>arm</i>"
 
-    seen = open_page("about:blank")
-    seen.page.route("**/api/experiment?*", changed(change))
-    seen.go(f"{exposed}?experiment=checkout").until("ready")
-    groups = seen.texts("#exposed th[scope=rowgroup]")
+    visit = open_page("about:blank")
+    visit.page.route("**/api/experiment?*", changed(change))
+    visit.go(f"{exposed}?experiment=checkout").until("ready")
+    groups = visit.texts("#exposed th[scope=rowgroup]")
     assert groups == 2 * ["one_page − control", "<i>\\u202eevil − control"]
-    assert "▲ Not shown: <b>too large</b>." in seen.texts("#exposed .note")
-    assert seen.page.locator("#exposed i, #exposed b").count() == 0
+    assert "▲ Not shown: <b>too large</b>." in visit.texts("#exposed .note")
+    assert visit.page.locator("#exposed i, #exposed b").count() == 0
 
 
 def test_no_page_of_exposed_units_breaks_a_rule_of_accessibility(
     exposed: str, open_page: Open
 ) -> None:
-    seen = open_page(exposed)
-    found = []
+    visit = open_page(exposed)
+    breaches = []
     for query in ("?experiment=checkout", "?experiment=reminder", "?experiment=banner", ""):
-        seen.go(exposed + query).until("ready")
+        visit.go(exposed + query).until("ready")
         for width, looks in (*LOOKS, (2560, ())):
-            seen.page.set_viewport_size({"width": width, "height": 900})
-            seen.page.evaluate(ALL_DRAWN)
-            found += violations(seen, f"{query}, {width} pixels", looks)
-            over = seen.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            visit.page.set_viewport_size({"width": width, "height": 900})
+            visit.page.evaluate(ALL_DRAWN)
+            breaches += violations(visit, f"{query}, {width} pixels", looks)
+            over = visit.page.evaluate("document.documentElement.scrollWidth - innerWidth")
             assert over <= 0, (query, width)
-    assert found == []
+    assert breaches == []

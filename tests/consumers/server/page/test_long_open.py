@@ -44,8 +44,8 @@ FAKE = """(() => {
 def test_many_updates_leave_no_elements_no_listeners_and_no_old_charts(
     served: Stream, open_page: Open
 ) -> None:
-    seen = open_page("about:blank")
-    with closing(seen.page.context.new_page()) as page:
+    visit = open_page("about:blank")
+    with closing(visit.page.context.new_page()) as page:
         page.set_viewport_size({"width": 1280, "height": 2400})
         page.add_init_script(FAKE)
         page.goto(served.url + "?metric=ctr")
@@ -90,6 +90,6 @@ def counted(page: Any) -> dict[str, int]:
     """The elements and listeners that are alive, also those out of the document."""
     tool = page.context.new_cdp_session(page)
     tool.send("HeapProfiler.collectGarbage")
-    found: dict[str, int] = tool.send("Memory.getDOMCounters")
+    counters: dict[str, int] = tool.send("Memory.getDOMCounters")
     tool.detach()
-    return found
+    return counters

@@ -60,12 +60,12 @@ def test_pending_repeats_delays_and_the_warning_are_shown_where_events_are_joine
     with serving(str(tmp_path / "demo.db"), ServerConfig(port=0), watched) as url:
         page = open_page(url).until("ready")
         join = json.loads(httpx.get(url + "api/results", timeout=LIMIT_S).text)["join"]
-        said = page.text("#joined-counts")
-        assert f"{join['closed']:,} impressions counted, {join['pending']:,} pending (" in said
-        assert f"{join['repeated']:,} events repeated (" in said
+        counts = page.text("#joined-counts")
+        assert f"{join['closed']:,} impressions counted, {join['pending']:,} pending (" in counts
+        assert f"{join['repeated']:,} events repeated (" in counts
         rows = page.texts("#joined tbody tr")
         assert [row.split()[:2] for row in rows] == [
-            [name, f"{one['attributed']:,}"] for name, one in join["outcomes"].items()
+            [name, f"{outcome['attributed']:,}"] for name, outcome in join["outcomes"].items()
         ]
         assert "█" in rows[0] and "2 s to 4 min" in rows[0]
         assert [text[2:] for text in page.texts("#joined .note")] == (join["warnings"])

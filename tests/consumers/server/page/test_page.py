@@ -23,11 +23,11 @@ def test_the_page_shows_the_numbers_of_the_api_to_the_bit(served: Stream, open_p
         page.page.locator(card).scroll_into_view_if_needed()
         page.page.wait_for_selector(f"{card} table")
         assert page.numbers(f"{card} table.figures") == rows
-    effects = [one["effect_size"] for one in answer["comparisons"]]
+    effects = [comparison["effect_size"] for comparison in answer["comparisons"]]
     assert page.numbers("#experiment table") == effects
-    told = served.get("api/experiment")
-    assert page.text("#sentence") == told["recommendation"]["sentence"]  # type: ignore[call-overload]
-    assert page.text("#standing") == told["sentence"]
+    experiment = served.get("api/experiment")
+    assert page.text("#sentence") == experiment["recommendation"]["sentence"]  # type: ignore[call-overload]
+    assert page.text("#standing") == experiment["sentence"]
 
 
 def test_alarms_of_metrics_are_notes_and_only_dashes_that_are_shown_are_explained(
@@ -112,15 +112,15 @@ def test_a_chart_that_was_updated_is_that_which_is_drawn_anew(
 def test_texts_are_those_of_the_server_and_intervals_that_take_rows_as_independent_are_marked(
     served: Stream, open_page: Open
 ) -> None:
-    found: Any = served.get("api/results?by=variant&metric=ctr&texts=tables&views=all")["results"]
-    said = {row["interval"]["reason"] for row in found if row["interval"]}
+    rows: Any = served.get("api/results?by=variant&metric=ctr&texts=tables&views=all")["results"]
+    reasons = {row["interval"]["reason"] for row in rows if row["interval"]}
     page = open_page(served.url + "?metric=ctr").until("ready")
     cells = page.texts("table.figures td.number")
-    for row in found:
+    for row in rows:
         text = row["text"]
         assert {text["value"], text["interval"] or "none", text["rows"]} <= set(cells)
     mark = page.page.locator("table.figures .doubt").first
-    assert mark.get_attribute("title") in said
+    assert mark.get_attribute("title") in reasons
     assert "independent" in str(mark.get_attribute("title"))
 
 
@@ -146,7 +146,7 @@ def test_one_metric_alone_has_every_view_and_every_chart(served: Stream, open_pa
     page.page.locator("figcaption", has_text="AUC: ").first.wait_for()  # written when it is drawn
     shown = page.texts("figcaption")
     kinds = {text.split("\n")[0].strip() for text in shown}
-    assert "Over time" in kinds and any(one.startswith("ROC AUC: control 0.") for one in kinds)
+    assert "Over time" in kinds and any(label.startswith("ROC AUC: control 0.") for label in kinds)
     views = {
         row["view"] for row in served.get("api/results?by=variant&metric=auc&views=all")["results"]
     }
@@ -156,9 +156,9 @@ def test_one_metric_alone_has_every_view_and_every_chart(served: Stream, open_pa
 def test_a_point_of_a_chart_says_its_numbers(served: Stream, open_page: Open) -> None:
     page = open_page(served.url + "?metric=ctr").until("ready").chart()
     assert page.page.evaluate(_POINT_AT_ANY)
-    said = page.text("#vg-tooltip-element")
-    assert "window (UTC)" in said and "2022-01-08" in said
-    assert "control" in said or "treatment" in said
+    tooltip = page.text("#vg-tooltip-element")
+    assert "window (UTC)" in tooltip and "2022-01-08" in tooltip
+    assert "control" in tooltip or "treatment" in tooltip
     page.page.mouse.move(0, 0)
 
 
@@ -228,14 +228,14 @@ def test_nothing_lies_beyond_the_edge_and_health_stays_in_view(
 def test_names_are_shown_as_the_command_line_shows_them(served: Stream, open_page: Open) -> None:
     names = ["", "plain", "<b>&amp;", "a\x1b[31m\n\t", "\u202eabc", "\u00a0\u2028", "\U000e0001",
              "ß🎈", "x" * 41, "\n" * 39, "é" * 60]  # fmt: skip
-    found = open_page(served.url).page.evaluate(
+    texts = open_page(served.url).page.evaluate(
         """async (names) => {
           const { name } = await import("/assets/printed.js");
           return names.map((one) => name(one));
         }""",
         names,
     )
-    assert found == [formatting.name(name) for name in names]
+    assert texts == [formatting.name(name) for name in names]
 
 
 def test_two_effects_on_a_metric_have_their_views_and_no_column_is_cut_off(
@@ -254,13 +254,16 @@ def test_two_effects_on_a_metric_have_their_views_and_no_column_is_cut_off(
     stream.write(200)
     stream.count()
     with stream.serve():
-        seen = open_page(stream.url).until("ready")
-        names = seen.texts("#experiment tbody th")
+        visit = open_page(stream.url).until("ready")
+        names = visit.texts("#experiment tbody th")
         assert names == ["auc", "auc (gini)"]
-        assert "auc (gini) " in seen.text("#arms")
-        arms = seen.texts('.card[data-metric="auc"] table.effects tbody th')
-        assert [one.split() for one in arms] == [[stream.variants[1]], [stream.variants[1], "gini"]]
-        tables = seen.page.locator(".card .scroll:has(table.figures)")
+        assert "auc (gini) " in visit.text("#arms")
+        arms = visit.texts('.card[data-metric="auc"] table.effects tbody th')
+        assert [arm_text.split() for arm_text in arms] == [
+            [stream.variants[1]],
+            [stream.variants[1], "gini"],
+        ]
+        tables = visit.page.locator(".card .scroll:has(table.figures)")
         assert tables.count() > 0
-        for one in tables.all():
-            assert one.evaluate("one => one.scrollWidth - one.clientWidth") == 0
+        for table in tables.all():
+            assert table.evaluate("one => one.scrollWidth - one.clientWidth") == 0

@@ -96,7 +96,7 @@ def test_slices_that_the_answer_left_out_are_sorted_and_searched_by_the_server(
         arg=f"{rows} td:nth-child(2) data",
     )
     numbers = page.numbers(f"{rows} td:nth-child(2)")
-    assert numbers and all(one.is_integer() for one in numbers)
+    assert numbers and all(number.is_integer() for number in numbers)
     assert page.page.locator(f"{CARD} .slice-view").input_value() == "numerator"
 
 

@@ -22,19 +22,19 @@ def test_it_is_said_above_the_results_and_gone_when_it_is_over(
     events.write_text("".join(json.dumps(bad) + "\n" for _ in range(120)), encoding="utf-8")
     stream.count()
     with stream.serve():
-        seen = open_page(stream.url)
-        seen.page.wait_for_selector("#warnings h2")
-        said = seen.text("#warnings")
-        assert said.startswith("Most events are not counted")
-        assert "All 120 events were refused: 120 wrong_type in `ts`. The likely key is" in said
-        assert '[event] time_unit: it is "ms"; set the right one' in said
-        assert "secret" not in seen.page.content()
+        visit = open_page(stream.url)
+        visit.page.wait_for_selector("#warnings h2")
+        warnings = visit.text("#warnings")
+        assert warnings.startswith("Most events are not counted")
+        assert "All 120 events were refused: 120 wrong_type in `ts`. The likely key is" in warnings
+        assert '[event] time_unit: it is "ms"; set the right one' in warnings
+        assert "secret" not in visit.page.content()
         ground = "one => getComputedStyle(one).backgroundColor"
-        assert seen.page.eval_on_selector("#warnings", ground) != "rgba(0, 0, 0, 0)"
-        seen.page.click("#warnings a")
-        seen.page.wait_for_selector("#refused td")
+        assert visit.page.eval_on_selector("#warnings", ground) != "rgba(0, 0, 0, 0)"
+        visit.page.click("#warnings a")
+        visit.page.wait_for_selector("#refused td")
         with events.open("a", encoding="utf-8") as file:
-            for at in range(200):
-                file.write(json.dumps({**bad, "ts": START_MS + at, "user": str(at)}) + "\n")
+            for index in range(200):
+                file.write(json.dumps({**bad, "ts": START_MS + index, "user": str(index)}) + "\n")
         stream.count()
-        seen.page.wait_for_selector("#warnings:empty", state="attached")
+        visit.page.wait_for_selector("#warnings:empty", state="attached")

@@ -25,30 +25,32 @@ EVENTS = """(() => {
 
 
 def test_an_answer_that_is_slower_than_a_window_is_shown(served: Stream, open_page: Open) -> None:
-    seen = open_page("about:blank")
-    held: list[Route] = []
+    visit = open_page("about:blank")
+    routes: list[Route] = []
     errors: list[str] = []
-    with closing(seen.page.context.new_page()) as page:
+    with closing(visit.page.context.new_page()) as page:
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.add_init_script(EVENTS)
         page.goto(served.url)
         page.wait_for_function("() => globalThis.said")
         page.evaluate("said(0, 'one window')")
         page.wait_for_selector("html[data-state=ready]", state="attached")
-        page.route("**/api/results*", lambda route: held.append(route))
+        page.route("**/api/results*", lambda route: routes.append(route))
         page.evaluate("said(1, 'one window')")
-        for at in (1, 2, 3):
-            while not held:
+        for number in (1, 2, 3):
+            while not routes:
                 page.wait_for_timeout(20)
-            page.evaluate(f"said({at + 1}, '{at + 1} windows')")  # a new one while it is awaited
-            route = held.pop()
+            page.evaluate(
+                f"said({number + 1}, '{number + 1} windows')"
+            )  # a new one while it is awaited
+            route = routes.pop()
             answer = route.fetch()
-            body = {**answer.json(), "notes": [f"answer {at}"]}
+            body = {**answer.json(), "notes": [f"answer {number}"]}
             with page.expect_request("**/api/store*"):  # the new window is asked for after
                 route.fulfill(response=answer, body=json.dumps(body))
             page.wait_for_function(
                 "(text) => document.getElementById('notes').textContent.includes(text)",
-                arg=f"answer {at}",
+                arg=f"answer {number}",
             )
         page.unroute_all()
     assert errors == []

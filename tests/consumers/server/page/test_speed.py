@@ -66,15 +66,15 @@ def test_an_update_asks_for_the_results_and_for_the_charts_in_view_alone(
     page.page.wait_for_selector('.card[data-metric="ctr"] td:text-is("151")')
     until(lambda: page.has_asked("/api/experiment"))  # a look at it follows the results
     page.settled(1200)
-    asked = Counter(page.requests)
-    kinds = Counter(urlsplit(url).path for url in asked)
+    requests = Counter(page.requests)
+    kinds = Counter(urlsplit(url).path for url in requests)
     assert kinds.pop("/api/figure") <= 4
     # The look at the experiment is a commit of its own, after which the rows are the same.
     assert kinds.pop("/api/experiment") <= 2
     assert kinds == {"/api/results": 1}
-    for url, times in asked.items():
+    for url, times in requests.items():
         # The look at the experiment is a commit of its own, which charts of values are not part of.
-        assert times <= (1 if "kind=history" in url else 2), asked
+        assert times <= (1 if "kind=history" in url else 2), requests
     # New numbers go into the charts that are there; marks of axes may come and go.
     assert abs(page.page.locator("*").count() - nodes) < 50
-    assert all(one.evaluate("one => one.isConnected") for one in canvases)
+    assert all(canvas.evaluate("one => one.isConnected") for canvas in canvases)

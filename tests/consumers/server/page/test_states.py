@@ -48,9 +48,9 @@ def test_a_store_that_went_back_is_amber_until_it_has_counted_again(
         (head,) = ledger.snapshot().heads
         note_known(ledger.store, ledger.snapshot().generation, head, head.next_offset + 30)
         page.page.wait_for_selector("#incomplete h2")
-        title, said = page.text("#incomplete").split("\n\n")
-        of = read_results(ledger, Query())
-        assert f"incomplete: {said[0].lower()}{said[1:]}" == of.incomplete_text
+        title, text = page.text("#incomplete").split("\n\n")
+        answer = read_results(ledger, Query())
+        assert f"incomplete: {text[0].lower()}{text[1:]}" == answer.incomplete_text
         assert title == "Results are incomplete"
         ground = "one => getComputedStyle(one).backgroundColor"
         amber = page.page.eval_on_selector("#incomplete", ground)
@@ -73,9 +73,9 @@ def test_an_address_that_asks_for_what_is_not_there_says_what_to_do(
     served: Stream, open_page: Open
 ) -> None:
     page = open_page(served.url + "?metric=nope").until("broken")
-    said = page.text("#notice")
-    assert "asks for something that does not exist" in said
-    assert "got 'nope'" in said and "What to do" in said
+    notice = page.text("#notice")
+    assert "asks for something that does not exist" in notice
+    assert "got 'nope'" in notice and "What to do" in notice
     page.page.click("#notice a")
     page.until("ready")
 

@@ -35,28 +35,28 @@ TONES = {"good": "good", "bad": "bad", "warn": "warn", "neutral": "ink"}
 def test_every_verdict_has_its_word_symbol_and_colour(
     case_store: Callable[[str], Path], open_page: Open
 ) -> None:
-    seen = None
+    visit = None
     for name, case in CASES.items():
         with serving(str(case_store(name)), ServerConfig(port=0), ALONE) as url:
-            seen = (seen.go(url) if seen else open_page(url)).until("ready")
-            told = httpx.get(url + "api/experiment", timeout=LIMIT_S).json()
-        assert told["recommendation"]["action"] == case.action, name
-        assert (told["contamination"]["units"] > 0) == (case.both > 0), name
-        shown(seen, case, told["recommendation"]["sentence"])
+            visit = (visit.go(url) if visit else open_page(url)).until("ready")
+            answer = httpx.get(url + "api/experiment", timeout=LIMIT_S).json()
+        assert answer["recommendation"]["action"] == case.action, name
+        assert (answer["contamination"]["units"] > 0) == (case.both > 0), name
+        shown(visit, case, answer["recommendation"]["sentence"])
         if name == "kept":
-            margin_is_drawn(seen)
-            assert seen.page.locator("#experiment thead th").last.inner_text() == "p (Holm)"
-            cells = seen.texts("#experiment tbody tr td:last-child")
+            margin_is_drawn(visit)
+            assert visit.page.locator("#experiment thead th").last.inner_text() == "p (Holm)"
+            cells = visit.texts("#experiment tbody tr td:last-child")
             assert cells == ["<0.0001", "—"]
         if name == "rows":
-            said = "differ (1.00 and 1.50): an effect on rows, not on units"
+            sentence = "differ (1.00 and 1.50): an effect on rows, not on units"
             doubt = "#experiment .note .attention"
-            assert seen.texts(doubt) == [said]
-            assert seen.page.locator(doubt).first.evaluate(COLOUR) == "warn"
+            assert visit.texts(doubt) == [sentence]
+            assert visit.page.locator(doubt).first.evaluate(COLOUR) == "warn"
         if name == "mixed":
-            assert seen.text("#sentence .attention").startswith("100 units (2.56 % of all)")
-            assert seen.page.locator("#sentence .attention").first.evaluate(COLOUR) == "warn"
-            assert seen.page.locator("#experiment").get_attribute("data-tone") == "warn"
+            assert visit.text("#sentence .attention").startswith("100 units (2.56 % of all)")
+            assert visit.page.locator("#sentence .attention").first.evaluate(COLOUR) == "warn"
+            assert visit.page.locator("#experiment").get_attribute("data-tone") == "warn"
 
 
 def shown(seen: Seen, case: Case, sentence: str) -> None:
@@ -64,8 +64,8 @@ def shown(seen: Seen, case: Case, sentence: str) -> None:
     assert seen.text("#sentence") == sentence
     cells = seen.page.locator("#experiment td.verdict")
     assert seen.texts("#experiment td.verdict") == [
-        verdict_words.SYMBOLS[one] + verdict_words.words(one)  # type: ignore[index,arg-type]
-        for one in case.says
+        verdict_words.SYMBOLS[word] + verdict_words.words(word)  # type: ignore[index,arg-type]
+        for word in case.says
     ]
     for i, verdict in enumerate(case.says):
         colour = "warn" if case.again else TONES[verdict_words.TONES[verdict]]  # type: ignore[index]
@@ -75,7 +75,9 @@ def shown(seen: Seen, case: Case, sentence: str) -> None:
     arms = seen.texts("#arms li")
     assert [text.partition(":")[0][1:].strip() for text in arms] == ["new"]
     ticks = (seen.text("#experiment").count("✓")) - seen.text("#arms").count("✓")
-    assert ticks == sum(verdict_words.TONES[one] == "good" for one in case.says) + (tone == "good")  # type: ignore[index]
+    assert ticks == sum(verdict_words.TONES[word] == "good" for word in case.says) + (
+        tone == "good"
+    )  # type: ignore[index]
 
 
 def margin_is_drawn(seen: Seen) -> None:

@@ -106,10 +106,10 @@ def test_a_file_is_the_same_log_in_another_place_and_another_file_is_another(
     copy = tmp_path / "other" / lines.name
     copy.write_bytes(lines.read_bytes() + b"more\n")
     assert source(copy).partitions() == source(lines).partitions()
-    (was,) = source(lines).partitions()
+    (old_partition,) = source(lines).partitions()
     lines.write_bytes(b"other\n" * 20)
     (now,) = source(lines).partitions()
-    assert str(now) == str(was) and now.topic_id != was.topic_id
+    assert str(now) == str(old_partition) and now.topic_id != old_partition.topic_id
     path = tmp_path / "a.csv"
     path.write_bytes(b"ts,label\n1,0\n")
     csv = source(path).partitions()
@@ -170,18 +170,18 @@ def test_a_followed_file_is_assigned_with_its_first_record_and_stays_the_same_lo
     path.write_bytes(b"")
     opened, listener = source(path, follow=True), From(0)
     opened.assign(listener)
-    seen = []
+    arrivals = []
     for shard in growth:
         with path.open("ab") as file:
             file.write(shard)
-        seen += values(drained(opened))
-        seen += [str(partition) for partition in listener.assigned]
+        arrivals += values(drained(opened))
+        arrivals += [str(partition) for partition in listener.assigned]
         if listener.assigned:
             assert source(path, follow=True).partitions() == listener.assigned
             assert source(path).partitions() == listener.assigned
     whole = path.read_bytes().splitlines()[1 if name == "e.csv" else 0 :]
-    assert [value for value in seen if isinstance(value, bytes)] == whole
-    assert seen.index(f"{name}/0") == 1
+    assert [value for value in arrivals if isinstance(value, bytes)] == whole
+    assert arrivals.index(f"{name}/0") == 1
 
 
 def test_a_finished_file_may_end_within_its_first_line_however_long(tmp_path: Path) -> None:

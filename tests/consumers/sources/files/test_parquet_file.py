@@ -55,21 +55,21 @@ def chunks(path: Path, start: int = 0) -> list[Chunk]:
 
 
 def decoded(path: Path, event: str = EVENT) -> Decoded:
-    (one,) = chunks(path)
-    return Decoder(config(event=event)).decode(one)
+    (chunk,) = chunks(path)
+    return Decoder(config(event=event)).decode(chunk)
 
 
-def phases(found: Decoded) -> list[object]:
-    column = found.keys["slice phase"]
+def phases(result: Decoded) -> list[object]:
+    column = result.keys["slice phase"]
     return [column.values[code] for code in column.codes.tolist()]
 
 
 def test_a_row_has_its_number_as_offset_and_is_an_event(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet")
     for start in (0, 1, 3, 5, 7):
-        found = chunks(path, start)
-        assert [o for chunk in found for o in chunk.offsets] == list(range(start, 7))
-        rows = [phase for chunk in found for phase in phases(Decoder(SMALL).decode(chunk))]
+        parts = chunks(path, start)
+        assert [o for chunk in parts for o in chunk.offsets] == list(range(start, 7))
+        rows = [phase for chunk in parts for phase in phases(Decoder(SMALL).decode(chunk))]
         assert rows == [f"p{i}" for i in range(start, 7)]
     with pytest.raises(GapError):
         chunks(path, 8)
@@ -82,9 +82,9 @@ def test_a_row_has_its_number_as_offset_and_is_an_event(tmp_path: Path) -> None:
 def test_a_column_of_times_needs_no_text(tmp_path: Path) -> None:
     moments = [datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC), None]
     column = pa.array(moments, pa.timestamp("us", "Europe/Paris"))
-    found = decoded(write(tmp_path / "a.parquet", rows=2, ts=column))
-    assert found.times_ms.tolist() == [-1]
-    assert [(e.reason, e.field) for e in found.refused] == [("missing_field", "ts")]
+    result = decoded(write(tmp_path / "a.parquet", rows=2, ts=column))
+    assert result.times_ms.tolist() == [-1]
+    assert [(e.reason, e.field) for e in result.refused] == [("missing_field", "ts")]
     column = pa.array([0], pa.timestamp("ms"))
     with pytest.raises(SourceError, match="without a zone"):
         decoded(write(tmp_path / "a.parquet", rows=1, ts=column))
@@ -92,17 +92,17 @@ def test_a_column_of_times_needs_no_text(tmp_path: Path) -> None:
 
 def test_columns_of_structs_are_reached_by_dotted_paths(tmp_path: Path) -> None:
     column = pa.array([{"y": 1}, None, {"y": 0}], pa.struct([("y", pa.int8())]))
-    found = decoded(
+    result = decoded(
         write(tmp_path / "a.parquet", rows=3, click=column),
         EVENT.replace('label = "label"', 'label = "click.y"'),
     )
-    assert np.asarray(found.columns["click.y:label"]).tolist() == [1, 0]
-    assert [(e.offset, e.reason) for e in found.refused] == [(1, "missing_field")]
+    assert np.asarray(result.columns["click.y:label"]).tolist() == [1, 0]
+    assert [(e.offset, e.reason) for e in result.refused] == [(1, "missing_field")]
 
 
 def test_a_bad_row_is_refused_alone_with_its_text(tmp_path: Path) -> None:
-    found = decoded(write(tmp_path / "a.parquet", rows=3, score=[0.5, float("nan"), 0.5]))
-    (entry,) = found.refused
+    result = decoded(write(tmp_path / "a.parquet", rows=3, score=[0.5, float("nan"), 0.5]))
+    (entry,) = result.refused
     assert (entry.offset, entry.reason, entry.field) == (1, "not_a_number", "score")
     assert json.loads(entry.payload)["phase"] == "p1"
 
@@ -113,16 +113,16 @@ def test_a_text_that_is_no_utf_8_costs_its_row_alone(tmp_path: Path) -> None:
     as_bytes = texts.cast(pa.binary()).dictionary_encode()
     dictionary_column = pa.DictionaryArray.from_arrays(as_bytes.indices, texts)
     for field, column in product(("variant", "phase"), (texts, dictionary_column)):
-        found = decoded(write(tmp_path / "a.parquet", rows=3, **{field: column}))
-        assert found.at.tolist() == [0, 2]
-        assert [(e.offset, e.reason, e.field) for e in found.refused] == [(1, "wrong_type", field)]
+        result = decoded(write(tmp_path / "a.parquet", rows=3, **{field: column}))
+        assert result.at.tolist() == [0, 2]
+        assert [(e.offset, e.reason, e.field) for e in result.refused] == [(1, "wrong_type", field)]
 
 
 def test_dictionaries_and_missing_slices_are_texts(tmp_path: Path) -> None:
     column = pa.array(["x", None, "x"]).dictionary_encode()
-    found = decoded(write(tmp_path / "a.parquet", rows=3, phase=column))
-    assert phases(found) == ["x", None, "x"]
-    assert isinstance(found.keys["variant"], DictionaryColumn)
+    result = decoded(write(tmp_path / "a.parquet", rows=3, phase=column))
+    assert phases(result) == ["x", None, "x"]
+    assert isinstance(result.keys["variant"], DictionaryColumn)
 
 
 def test_a_file_without_a_column_or_of_another_kind_is_an_error(tmp_path: Path) -> None:
@@ -175,11 +175,11 @@ def test_of_a_damaged_row_group_the_rows_before_it_come_and_then_its_number(
     path = tmp_path / "b.parquet"
     for group in range(3):
         pq.write_table(whole, path, row_group_size=3, write_page_checksum=True)
-        rows, said = read_until_an_error(damaged_at(path, group))
+        rows, message = read_until_an_error(damaged_at(path, group))
         assert rows == 3 * group
         last = min(3 * group + 2, 6)
-        assert f"{path}: expected row group {group} (rows {3 * group} to {last})" in said
-        assert "write or copy the file again" in said and "disk" not in said
+        assert f"{path}: expected row group {group} (rows {3 * group} to {last})" in message
+        assert "write or copy the file again" in message and "disk" not in message
 
 
 def test_a_file_cut_off_anywhere_is_refused_in_words(tmp_path: Path) -> None:
@@ -198,9 +198,9 @@ def test_no_flipped_byte_ends_otherwise_than_in_words(tmp_path: Path, step: int)
     whole = write(tmp_path / "a.parquet").read_bytes()
     path = tmp_path / "b.parquet"
     refused = 0
-    for at in range(0, len(whole), step):
+    for index in range(0, len(whole), step):
         data = bytearray(whole)
-        data[at] ^= 0x7F
+        data[index] ^= 0x7F
         path.write_bytes(data)
         try:
             opened = source(path)
@@ -209,7 +209,7 @@ def test_no_flipped_byte_ends_otherwise_than_in_words(tmp_path: Path, step: int)
             rows = 0
             for _ in range(20):
                 rows += sum(len(chunk) for chunk in opened.poll(0.0))
-            assert rows == end, at
+            assert rows == end, index
         except SourceError as error:
             refused += 1
             assert str(path) in str(error)

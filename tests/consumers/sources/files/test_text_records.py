@@ -10,14 +10,14 @@ LIMIT = 20
 
 def records(data: bytes, format: str = "jsonl", cuts: list[int] | None = None) -> list[Record]:
     """The records of some bytes that come in blocks, cut at these places."""
-    reader, found, start = TextRecords(format, LIMIT, "a.csv"), list[Record](), 0
+    reader, lines, start = TextRecords(format, LIMIT, "a.csv"), list[Record](), 0
     for cut in [*sorted(cuts or []), len(data)]:
-        found += reader.feed(data[start:cut])
+        lines += reader.feed(data[start:cut])
         start = max(start, cut)
-    found += reader.finish()
-    for one in found if reader.longest is not None else ():
-        assert len(one.beginning if isinstance(one, Overlong) else one) <= reader.longest
-    return found
+    lines += reader.finish()
+    for line in lines if reader.longest is not None else ():
+        assert len(line.beginning if isinstance(line, Overlong) else line) <= reader.longest
+    return lines
 
 
 def test_a_line_is_a_record() -> None:
@@ -75,5 +75,5 @@ def test_lines_are_those_that_split_gives(data: bytes) -> None:
     lines = [line.removesuffix(b"\r") for line in data.split(b"\n")]
     if data.endswith(b"\n") or not data:
         lines.pop()
-    found = [r.beginning if isinstance(r, Overlong) else r for r in records(data)]
-    assert found == lines
+    beginnings = [r.beginning if isinstance(r, Overlong) else r for r in records(data)]
+    assert beginnings == lines

@@ -84,8 +84,8 @@ class Reader:
         stem = partition.topic.partition("-")[0]
         return self.heads.get(partition.number, self.heads.get(stem, 0))
 
-    def _hear(self, what: str, partitions: list[Partition]) -> None:
-        self.heard.append((what, tuple(p.number for p in partitions)))
+    def _hear(self, event: str, partitions: list[Partition]) -> None:
+        self.heard.append((event, tuple(p.number for p in partitions)))
 
 
 # What kafka-python calls a setting, and what librdkafka does.
@@ -185,11 +185,11 @@ def read_to_end(source: KafkaSource) -> list[Chunk]:
 
 def values(chunks: list[Chunk]) -> dict[str, list[bytes | None]]:
     """The values that came, by partition, such as `views/0`."""
-    found: dict[str, list[bytes | None]] = {}
+    values_by_id: dict[str, list[bytes | None]] = {}
     for chunk in chunks:
         partition_id = f"{chunk.partition.topic.partition('-')[0]}/{chunk.partition.number}"
-        found.setdefault(partition_id, []).extend(chunk.values)
-    return found
+        values_by_id.setdefault(partition_id, []).extend(chunk.values)
+    return values_by_id
 
 
 def descriptors() -> int:

@@ -98,9 +98,9 @@ def test_a_users_setting_goes_before_our_default_and_is_read_as_the_clients_type
     ):
         assert python(**{name: value})[name.replace(".", "_")] == expected
     assert librdkafka()["check.crcs"] == "true"
-    found = librdkafka(session_timeout_ms=6000, check_crcs=False, **{"fetch.wait.max.ms": "50"})
+    settings = librdkafka(session_timeout_ms=6000, check_crcs=False, **{"fetch.wait.max.ms": "50"})
     names = ("session.timeout.ms", "check.crcs", "fetch.wait.max.ms")
-    assert [found[name] for name in names] == ["6000", "false", "50"]
+    assert [settings[name] for name in names] == ["6000", "false", "50"]
 
 
 def test_a_setting_that_cannot_be_meant_is_refused() -> None:
@@ -112,8 +112,8 @@ def test_a_setting_that_cannot_be_meant_is_refused() -> None:
         ("selector", "x", "only be given in Python"),
         ("session_timout_ms", 1, "did you mean `session_timeout_ms`"),
     ]
-    for name, value, said in bad:
-        with pytest.raises(ConfigError, match=said):
+    for name, value, message in bad:
+        with pytest.raises(ConfigError, match=message):
             python(**{name: value})
     with pytest.raises(ConfigError) as caught:
         python(check_crcs="maybe", session_timeout_ms="soon", group_id="mine")
@@ -124,8 +124,8 @@ def test_a_setting_that_cannot_be_meant_is_refused() -> None:
 
 def test_the_size_of_a_poll_has_one_name_in_both_libraries() -> None:
     for client, records in ((source(), 10_000), (source(max_poll_records=7), 7)):
-        settings, found = librdkafka_settings(client)
-        assert found == records and "max.poll.records" not in settings
+        settings, poll_size = librdkafka_settings(client)
+        assert poll_size == records and "max.poll.records" not in settings
     for bad in (0, -1, "many", 10**9, 1.5):
         with pytest.raises(ConfigError, match="a whole number from 1"):
             librdkafka(max_poll_records=bad)
@@ -133,15 +133,15 @@ def test_the_size_of_a_poll_has_one_name_in_both_libraries() -> None:
 
 def test_a_strategy_is_given_by_its_name_and_is_one_that_the_library_has() -> None:
     key = "partition_assignment_strategy"
-    for given, names in (
+    for options, names in (
         ({}, ["range", "roundrobin"]),
         ({key: "sticky, range"}, ["sticky", "range"]),
         ({key.replace("_", "."): "cooperative-sticky"}, ["cooperative-sticky"]),
     ):
-        assert key not in python(**given)
-        assert assignment_strategies(source(**given)) == names
-    alone = librdkafka(partition_assignment_strategy="cooperative-sticky")
-    assert alone["partition.assignment.strategy"] == "cooperative-sticky"
+        assert key not in python(**options)
+        assert assignment_strategies(source(**options)) == names
+    settings = librdkafka(partition_assignment_strategy="cooperative-sticky")
+    assert settings["partition.assignment.strategy"] == "cooperative-sticky"
     for bad in ("", "fair", "cooperative-sticky,range"):
         with pytest.raises(ConfigError, match="cooperative-sticky only alone"):
             assignment_strategies(source(**{key: bad}))
@@ -152,9 +152,9 @@ def test_a_strategy_is_given_by_its_name_and_is_one_that_the_library_has() -> No
 
 def test_with_the_protocol_of_kip_848_the_broker_decides_times_and_assignment() -> None:
     name, classic = "group.protocol", librdkafka()
-    ours = librdkafka(**{name: "consumer"})
-    assert ours[name] == "consumer" and is_incremental(ours) and not is_incremental(classic)
-    assert classic.keys() - ours.keys() == {
+    consumer = librdkafka(**{name: "consumer"})
+    assert consumer[name] == "consumer" and is_incremental(consumer) and not is_incremental(classic)
+    assert classic.keys() - consumer.keys() == {
         "heartbeat.interval.ms",
         "partition.assignment.strategy",
         "session.timeout.ms",
@@ -164,15 +164,15 @@ def test_with_the_protocol_of_kip_848_the_broker_decides_times_and_assignment() 
             librdkafka(**{name: "consumer", key.replace(".", "_"): "range"})
     with pytest.raises(ConfigError, match='"classic" or "consumer"'):
         librdkafka(**{name: "share"})
-    made(ours, print).close()
+    made(consumer, print).close()
     for spelling in (name, "group_protocol"):
         with pytest.raises(ConfigError, match='write library = "confluent-kafka"'):
             python(**{spelling: "consumer"})
 
 
 def test_secrets_are_hidden_in_logs_and_messages() -> None:
-    given = {"sasl_plain_password": "hunter2", "ssl_password": None, "topic": "t"}
-    shown = masked(given)
+    options = {"sasl_plain_password": "hunter2", "ssl_password": None, "topic": "t"}
+    shown = masked(options)
     assert shown == {"sasl_plain_password": "********", "ssl_password": None, "topic": "t"}
     with pytest.raises(ConfigError) as caught:
         python(sasl_plain_pasword="hunter2")
@@ -183,8 +183,8 @@ def test_secrets_are_hidden_in_logs_and_messages() -> None:
 
 
 def test_the_second_client_knows_how_to_reach_the_cluster_and_no_more() -> None:
-    given: dict[str, Value] = {"sasl.username": "u", "ssl.ca.location": "a", "fetch.min.bytes": 1}
-    assert connection_settings(librdkafka(**given)) == {
+    options: dict[str, Value] = {"sasl.username": "u", "ssl.ca.location": "a", "fetch.min.bytes": 1}
+    assert connection_settings(librdkafka(**options)) == {
         "bootstrap.servers": "h:1,i:2",
         "client.id": "streammetrics",
         "sasl.username": "u",

@@ -54,18 +54,26 @@ class Secured(Broker):
         self.sasl, self.tls = f"127.0.0.1:{sasl}", f"127.0.0.1:{tls}"
         self.authority = self.folder / "authority.pem"
         keystore = self.folder / "keys.p12"
-        known = ["-alias", "k", "-keystore", str(keystore), "-storepass", "changeit"]
-        made = ["-genkeypair", "-keyalg", "RSA", "-storetype", "PKCS12", "-dname", "CN=127.0.0.1"]
+        store_options = ["-alias", "k", "-keystore", str(keystore), "-storepass", "changeit"]
+        keypair = [
+            "-genkeypair",
+            "-keyalg",
+            "RSA",
+            "-storetype",
+            "PKCS12",
+            "-dname",
+            "CN=127.0.0.1",
+        ]
         for words in (
-            [*made, "-ext", "san=ip:127.0.0.1"],
+            [*keypair, "-ext", "san=ip:127.0.0.1"],
             ["-exportcert", "-rfc", "-file", str(self.authority)],
         ):
-            subprocess.run(["keytool", *words, *known], check=True, capture_output=True)
-        more = SECURED.format(
+            subprocess.run(["keytool", *words, *store_options], check=True, capture_output=True)
+        security = SECURED.format(
             port=self.port, controller=controller, sasl=sasl, tls=tls, keystore=keystore, jaas=JAAS
         )
         return (
-            super()._config(controller) + more
+            super()._config(controller) + security
         )  # of a name that is there twice the last one counts
 
 

@@ -46,24 +46,24 @@ def test_the_log_is_named_by_the_ids_of_cluster_and_topic_and_has_its_ends_and_t
         library.opened(kafka, topics) as source,
         closing(KafkaAdminClient(bootstrap_servers=kafka)) as admin,
     ):
-        found = source.partitions()
-        assert [(p.topic, p.number) for p in found] == [(views, 0), (views, 1), (clicks, 0)]
+        partitions = source.partitions()
+        assert [(p.topic, p.number) for p in partitions] == [(views, 0), (views, 1), (clicks, 0)]
         ids = [str(described["topic_id"]) for described in admin.describe_topics([views, clicks])]
-        assert {found[0].topic_id, found[2].topic_id} == {*ids}
-        assert found[0].cluster == admin.describe_cluster()["cluster_id"]
-        assert source.ends() == dict.fromkeys(found, 10)
-        assert [source.beginning(p) for p in found] == [0, 0, 0]
+        assert {partitions[0].topic_id, partitions[2].topic_id} == {*ids}
+        assert partitions[0].cluster == admin.describe_cluster()["cluster_id"]
+        assert source.ends() == dict.fromkeys(partitions, 10)
+        assert [source.beginning(p) for p in partitions] == [0, 0, 0]
         # A time is the offset of the first record that is not older.
         times = (0, FIRST_MS + 5, 10**13)
-        assert [source.offset_at(found[0], time_ms) for time_ms in times] == [0, 5, 10]
+        assert [source.offset_at(partitions[0], time_ms) for time_ms in times] == [0, 5, 10]
 
 
 def test_each_partition_is_read_in_order_from_its_head_and_not_from_kafkas_offset(
     library: Library, kafka: str, topics: str
 ) -> None:
     views, group = topics.split(",")[0], unique_topic("group")
-    with closing(KafkaConsumer(bootstrap_servers=kafka, group_id=group)) as other:
-        other.commit({TopicPartition(views, 0): OffsetAndMetadata(5, "", -1)})
+    with closing(KafkaConsumer(bootstrap_servers=kafka, group_id=group)) as consumer:
+        consumer.commit({TopicPartition(views, 0): OffsetAndMetadata(5, "", -1)})
     with library.opened(kafka, topics, group, max_poll_records=3) as source:
         source.assign(Reader({"views": 2, "clicks": 7}))
         chunks = read_to_end(source)
@@ -75,10 +75,12 @@ def test_each_partition_is_read_in_order_from_its_head_and_not_from_kafkas_offse
         "clicks/0": said("clicks/0", 7),
     }
     for partition in {chunk.partition for chunk in chunks}:
-        own = [chunk for chunk in chunks if chunk.partition == partition]
-        assert own[0].start == (7 if partition.topic.startswith("clicks") else 2)
-        assert all(a.end == b.start for a, b in pairwise(own))
-        assert [o for chunk in own for o in chunk.offsets] == list(range(own[0].start, 10))
+        partition_chunks = [chunk for chunk in chunks if chunk.partition == partition]
+        assert partition_chunks[0].start == (7 if partition.topic.startswith("clicks") else 2)
+        assert all(a.end == b.start for a, b in pairwise(partition_chunks))
+        assert [o for chunk in partition_chunks for o in chunk.offsets] == list(
+            range(partition_chunks[0].start, 10)
+        )
 
 
 def test_a_seek_moves_one_topics_partition_alone(library: Library, kafka: str, topics: str) -> None:
@@ -86,9 +88,9 @@ def test_a_seek_moves_one_topics_partition_alone(library: Library, kafka: str, t
         source.assign(Reader())
         read_to_end(source)
         source.seek(source.partitions()[2], 8)
-        again = read(source, lambda chunks: any(chunk.end == 10 for chunk in chunks))
+        repeats = read(source, lambda chunks: any(chunk.end == 10 for chunk in chunks))
         source.seek(Partition("c", topics.split(",")[0], "i", 99), 5)  # not ours: nothing happens
-    assert (again[0].start, values(again)) == (8, {"clicks/0": said("clicks/0", 8)})
+    assert (repeats[0].start, values(repeats)) == (8, {"clicks/0": said("clicks/0", 8)})
 
 
 def test_partitions_by_hand_need_no_group_and_are_of_every_topic_or_of_the_one_that_is_named(
@@ -134,7 +136,7 @@ def test_aborted_records_are_holes_and_those_of_an_open_transaction_are_not_read
             # What lies behind shows as lag, until nothing is open any more.
             read(source, lambda _: source.known_ends() == {partition: stable + 3})
             producer.abort_transaction()
-            chunks += read(source, lambda more: any(chunk.end == stable + 4 for chunk in more))
+            chunks += read(source, lambda batch: any(chunk.end == stable + 4 for chunk in batch))
             assert source.known_ends() == source.ends() == {partition: stable + 4}
     assert [value for chunk in chunks for value in chunk.values] == [b"kept"] * 6
     assert [chunk.start for chunk in chunks] == [0, *(chunk.end for chunk in chunks[:-1])]
@@ -148,10 +150,10 @@ def test_keys_and_headers_come_with_the_records(library: Library, kafka: str) ->
         source.assign(Reader())
         chunks = read_to_end(source)
     keys = [key for chunk in chunks for key in chunk.keys or ()]
-    found = [list(one) for chunk in chunks for one in chunk.headers or ()]
+    header_lists = [list(pairs) for chunk in chunks for pairs in chunk.headers or ()]
     times = [time for chunk in chunks for time in chunk.timestamps_ms or ()]
     assert [value for chunk in chunks for value in chunk.values] == [b"a", None]
-    assert (keys, found, times[1]) == ([b"k", b"k"], [list(headers), []], 10**12)
+    assert (keys, header_lists, times[1]) == ([b"k", b"k"], [list(headers), []], 10**12)
 
 
 # -- the listener, and Kafka's own offsets
@@ -177,9 +179,9 @@ def test_kafkas_offsets_follow_what_was_acknowledged_and_nothing_else(
     )
 
     def committed() -> list[int | None]:
-        with closing(KafkaConsumer(bootstrap_servers=kafka, group_id=group)) as other:
+        with closing(KafkaConsumer(bootstrap_servers=kafka, group_id=group)) as consumer:
             return [
-                other.committed(TopicPartition(*partition_id)) for partition_id in partition_ids
+                consumer.committed(TopicPartition(*partition_id)) for partition_id in partition_ids
             ]
 
     with library.opened(kafka, topics, group, auto_commit_interval_ms=20) as source:
@@ -189,12 +191,12 @@ def test_kafkas_offsets_follow_what_was_acknowledged_and_nothing_else(
             source.poll(0.05)
     assert committed() == [None, None]
     with library.opened(kafka, topics, group) as source:
-        one, _, two = source.partitions()
+        first, _, two = source.partitions()
         reader = Reader()
         source.assign(reader)
         read(source, lambda chunks: len(reader.owned) == 3)
-        source.acknowledge({one: 7, two: 5})
-        source.acknowledge({one: 8, two: 5})
+        source.acknowledge({first: 7, two: 5})
+        source.acknowledge({first: 8, two: 5})
         heard = list(reader.heard)
     assert reader.heard == heard  # it hears nothing of the end
     assert committed() == [8, 5]

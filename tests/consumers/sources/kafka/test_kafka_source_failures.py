@@ -157,8 +157,8 @@ def test_a_client_hears_what_is_said_just_before_a_connection_ends() -> None:
         client = Client(bootstrap_servers=[f"{host}:{port}"])
         (node,) = client.cluster.bootstrap_brokers()
         transport = client._net.run(client._manager._build_transport, node)
-        with server.accept()[0] as there:
-            there.sendall(b"the password is wrong")
+        with server.accept()[0] as connection:
+            connection.sendall(b"the password is wrong")
     heard = Heard()
     transport.set_protocol(heard)
     transport.resume_reading()
@@ -249,14 +249,16 @@ def test_a_broker_that_is_killed_and_started_again_is_read_on_by_both_libraries(
         # librdkafka joins again only when its session is over.
         timeouts = {"kafka-python": 10_000, "confluent-kafka": 6_000}
         sources = []
-        for one in map(Library, LIBRARIES):
-            opened = one.opened(broker.bootstrap, name, session_timeout_ms=timeouts[one.name])
+        for library in map(Library, LIBRARIES):
+            opened = library.opened(
+                broker.bootstrap, name, session_timeout_ms=timeouts[library.name]
+            )
             sources.append(stack.enter_context(opened))
-        found: list[list[bytes | None]] = []
+        arrivals: list[list[bytes | None]] = []
         readers = [Reader() for _ in sources]
         for source, reader in zip(sources, readers, strict=True):
             source.assign(reader)
-            found.append([v for chunk in read_to_end(source) for v in chunk.values])
+            arrivals.append([v for chunk in read_to_end(source) for v in chunk.values])
             reader.heads = {0: 10}
         broker.kill()
         before = threads()
@@ -266,11 +268,11 @@ def test_a_broker_that_is_killed_and_started_again_is_read_on_by_both_libraries(
         produce(broker.bootstrap, name, [Record(b"%d" % i) for i in range(10, 20)])
 
         def is_read() -> bool:
-            for source, reader, come in zip(sources, readers, found, strict=True):
+            for source, reader, come in zip(sources, readers, arrivals, strict=True):
                 come += [v for chunk in source.poll(0.2) for v in chunk.values]
                 reader.heads = {0: len(come)}  # its session may end again on a busy machine
-            return min(map(len, found)) == 20
+            return min(map(len, arrivals)) == 20
 
-        until(is_read, lambda: found)
+        until(is_read, lambda: arrivals)
         assert threads() < before + 5  # one that each try left would make five more
-    assert found == [[b"%d" % i for i in range(20)]] * 2
+    assert arrivals == [[b"%d" % i for i in range(20)]] * 2

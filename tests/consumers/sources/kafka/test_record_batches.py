@@ -51,10 +51,10 @@ LAST_DELTA = slice(23, 27)  # of a batch: the last offset, after the first
 
 
 def packed(
-    found: list[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes]]]], base: int = BASE
+    entries: list[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes]]]], base: int = BASE
 ) -> bytes:
     builder = MemoryRecordsBuilder(2, 0, 1 << 24)
-    for time, key, value, headers in found:
+    for time, key, value, headers in entries:
         builder.append(timestamp=time, key=key, value=value, headers=headers)
     builder.close()
     return base.to_bytes(8, "big") + bytes(builder.buffer())[8:]  # as a broker does
@@ -77,12 +77,12 @@ def rows(run: RecordRun) -> Iterator[tuple[object, ...]]:
 
 def outcome(data: bytes, kind: type[DefaultRecordBatch]) -> tuple[list[object], str | None]:
     """What comes, and whether the end is an error."""
-    found: list[object] = []
+    entries: list[object] = []
     try:
-        found.extend(read(data, kind))
+        entries.extend(read(data, kind))
     except CorruptRecordError:
-        return found, "corrupt"
-    return found, None
+        return entries, "corrupt"
+    return entries, None
 
 
 @given(batches)
@@ -225,9 +225,9 @@ def test_headers_that_are_not_there_and_bytes_too_many_are_the_clients_errors() 
     too_many = bytearray(good)
     too_many[60] -= 1  # one record fewer
     for data in (bytes(of_headers), bytes(too_many)):
-        found, why = outcome(data, RecordBatch)
+        entries, why = outcome(data, RecordBatch)
         assert why == "corrupt"
-        assert (found, why) == outcome(data, DefaultRecordBatch)
+        assert (entries, why) == outcome(data, DefaultRecordBatch)
 
 
 def test_a_client_without_a_part_that_is_used_or_with_another_one_is_not_known(
@@ -252,8 +252,8 @@ def test_a_client_of_an_unknown_layout_reads_the_same_records_by_its_public_poll
     def read_all() -> list[tuple[object, ...]]:
         with Library("kafka-python").opened(kafka, topics, names=(0, 1)) as source:
             source.assign(Reader())
-            own = source._consumer._fetcher.PartitionRecords
-            ways.append(own is Fetcher.PartitionRecords)
+            records_class = source._consumer._fetcher.PartitionRecords
+            ways.append(records_class is Fetcher.PartitionRecords)
             return sorted(
                 (str(c.partition), offset, value, time)
                 for c in read_to_end(source)
@@ -263,11 +263,11 @@ def test_a_client_of_an_unknown_layout_reads_the_same_records_by_its_public_poll
             )
 
     ways: list[bool] = []
-    known = read_all()
+    tuples = read_all()
     monkeypatch.setattr(
         "streammetrics_consumers.sources.kafka.kafka_client.is_known_layout", lambda: False
     )
-    assert read_all() == known and len(known) == 30
+    assert read_all() == tuples and len(tuples) == 30
     assert ways == [False, True]
     assert "max_batch_bytes has no effect" in caplog.text
 

@@ -28,12 +28,12 @@ class Admin:
     ) -> dict[str, Future[object]]:
         answer = self.answers[min(self.asked, len(self.answers) - 1)]
         self.asked += 1
-        found: Future[object] = Future()
+        future: Future[object] = Future()
         if isinstance(answer, int):
-            found.set_result(SimpleNamespace(topic_id=Uuid(0, answer), partitions=[]))
+            future.set_result(SimpleNamespace(topic_id=Uuid(0, answer), partitions=[]))
         elif answer is not None:
-            found.set_exception(KafkaException(KafkaError(getattr(KafkaError, answer))))
-        return {"clicks": found}
+            future.set_exception(KafkaException(KafkaError(getattr(KafkaError, answer))))
+        return {"clicks": future}
 
 
 class Clients:
@@ -41,13 +41,13 @@ class Clients:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: list[Answer]) -> None:
         self.made: list[Admin] = []
-        waiting = [Admin(one) for one in answers]
+        waiting = [Admin(replies) for replies in answers]
 
-        def made(settings: dict[str, str], logger: object) -> Admin:
+        def make_client(settings: dict[str, str], logger: object) -> Admin:
             self.made.append(waiting[len(self.made)])
             return self.made[-1]
 
-        monkeypatch.setattr(confluent_client, "AdminClient", made)
+        monkeypatch.setattr(confluent_client, "AdminClient", make_client)
         # A hundredth of a second, with the reserve.
         monkeypatch.setattr(confluent_client, "TRY_S", -0.99)
         monkeypatch.setattr(confluent_client, "ASK_S", -0.99)
@@ -81,15 +81,18 @@ def test_a_client_that_falls_silent_is_replaced_once(monkeypatch: pytest.MonkeyP
         clients = Clients(monkeypatch, [silence], [7])
         ids = described_topics()
         assert ids.ask()["clicks"].id == "00000000-0000-0000-0000-000000000007"
-        assert [one.asked for one in clients.made] == [1, 1]
+        assert [client.asked for client in clients.made] == [1, 1]
         ids.ask()
-        assert [one.asked for one in clients.made] == [1, 2]  # the new one is asked from then on
+        assert [client.asked for client in clients.made] == [
+            1,
+            2,
+        ]  # the new one is asked from then on
     clients = Clients(monkeypatch, [7, 7, None], [7])  # later it costs nothing either
     ids = described_topics()
     ids.ask()
     for _ in range(3):
         ids.ask()
-    assert [one.asked for one in clients.made] == [3, 2]
+    assert [client.asked for client in clients.made] == [3, 2]
     clients = Clients(monkeypatch, [None], [None])
     with pytest.raises(Disconnected, match="the broker does not answer"):
         described_topics().ask()
@@ -97,10 +100,10 @@ def test_a_client_that_falls_silent_is_replaced_once(monkeypatch: pytest.MonkeyP
 
 
 def test_a_replaced_topic_is_refused_from_then_on() -> None:
-    same, other = Topic("clicks", "7", (0, 1)), Topic("clicks", "8", (0,))
+    same, replacement = Topic("clicks", "7", (0, 1)), Topic("clicks", "8", (0,))
     silent = SourceError("the broker does not answer")
     for answer, message in (
-        ([other], "'clicks' was deleted or replaced"),
+        ([replacement], "'clicks' was deleted or replaced"),
         ([], "'clicks' was deleted or replaced"),
         (silent, "does not answer"),  # the id is unknown
     ):
@@ -140,9 +143,9 @@ Policies.__abstractmethods__ = frozenset()
 
 
 def test_topics_that_are_compacted_are_named_and_a_refusal_costs_nothing() -> None:
-    told = {"a": "delete", "b": "compact", "c": "delete,compact"}
-    assert Policies(told).compacted() == ["b", "c"]
-    assert "topics b, c are compacted" in str(compaction_warning(Policies(told)))
+    policies = {"a": "delete", "b": "compact", "c": "delete,compact"}
+    assert Policies(policies).compacted() == ["b", "c"]
+    assert "topics b, c are compacted" in str(compaction_warning(Policies(policies)))
     assert str(compaction_warning(Policies({"a": "compact"}))).startswith("topic a is compacted")
     assert compaction_warning(Policies({"a": "delete"})) is None
     refused = KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
