@@ -22,12 +22,12 @@ from benchmarks.answer import Answer
 from benchmarks.bench_sorting import advice, disabled_features
 from benchmarks.harness import processor, versions
 from benchmarks.list_peers import RANX
-from benchmarks.questions import QUESTIONS, others
+from benchmarks.questions import QUESTIONS, other_benchmarks
 from benchmarks.torch_child import PYTHON
 from benchmarks.torch_child import versions as versions_of
 
 
-def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """The options of the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rows, in a few minutes")
@@ -38,7 +38,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
         action="store_true",
         help="then those that are not on the page, of HTTP and Kafka too",
     )
-    return parser.parse_args(given)
+    return parser.parse_args(argv)
 
 
 def ask(key: str, quick: bool) -> Answer:
@@ -48,9 +48,9 @@ def ask(key: str, quick: bool) -> Answer:
     return answer
 
 
-def main(given: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Ask the questions, print the answers and store them."""
-    options = arguments(given)
+    options = arguments(argv)
     torch = versions_of(PYTHON, "torch", "torchmetrics", "torcheval")
     ranx = versions_of(RANX, "ranx")
     everything = ", ".join(filter(None, (versions(), torch, ranx, disabled_features())))
@@ -72,7 +72,7 @@ def main(given: Sequence[str] | None = None) -> None:
             options.json.write_text(text + "\n", encoding="utf-8")
     shown = (targets.table(answers, answers), targets.figures(answers, answers))
     print("", *shown, sep="\n", flush=True)
-    for module in others() if options.others else ():
+    for module in other_benchmarks() if options.others else ():
         print(f"\n{module}", flush=True)
         subprocess.run([sys.executable, "-m", f"benchmarks.{module}"], check=True)
 

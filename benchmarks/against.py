@@ -168,14 +168,14 @@ def _jobs(case: Case[Any], stem: str, sizes: Sequence[int], folder: Path) -> lis
 
 
 def compared(
-    old: Path, new: Path, given: Sequence[Job], limit: float = LIMIT, clock: str = CLOCK
+    old: Path, new: Path, all_jobs: Sequence[Job], limit: float = LIMIT, clock: str = CLOCK
 ) -> Comparison:
     """Each job in the libraries of two checkouts; again while its ratio is above the limit, and
     the least ratio counts."""
     comparison = Comparison(limit, {}, {})
     lines: dict[Job, Line] = {}
     skipped: dict[Job, str] = {}
-    suspects = given
+    suspects = all_jobs
     for _ in range(1 + AGAIN):
         with ExitStack() as processes:
             versions = Version(old, clock), Version(new, clock)
@@ -241,7 +241,7 @@ def _git(*words: str, repository: Path = ROOT) -> bytes:
     return ran.stdout
 
 
-def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """The options of the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.against", description=__doc__)
     parser.add_argument(
@@ -253,12 +253,12 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=LIMIT, help="the greatest ratio allowed")
     parser.add_argument("--only", nargs="+", choices=[*cases()], help="only these metric classes")
     parser.add_argument("--rows", nargs="+", type=int, default=SIZES, help="the sizes of batches")
-    return parser.parse_args(given)
+    return parser.parse_args(argv)
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; 1 if a ratio is above the limit each time."""
-    options = arguments(given)
+    options = arguments(argv)
     revision = options.revision or last_version()
     print(f"compared with {revision}", flush=True)
     old = checkout_of(revision)

@@ -41,9 +41,9 @@ class Answer:
         self.timings += [entry for entry in found if isinstance(entry, Timing)]
         self.missing += [entry for entry in found if isinstance(entry, str)]
 
-    def best_peer(self, ours: Timing) -> Timing | None:
+    def best_peer(self, timing: Timing) -> Timing | None:
         """The fastest peer on the same task."""
-        same = [t for t in self.timings if t.peer and t.task and t.task == ours.task]
+        same = [t for t in self.timings if t.peer and t.task and t.task == timing.task]
         return min(same, key=lambda t: t.median, default=None)
 
     def cells(self, t: Timing) -> list[str]:
@@ -113,11 +113,14 @@ def answer(
     rows: int,
     arrays: Sequence[NDArray[np.generic]],
     unit: str = "row",
-    of: int = 1,
+    rows_per_unit: int = 1,
 ) -> Answer:
-    """An answer without timings. arrays: the input of these rows; a unit is `of` rows."""
-    size = sum(a.nbytes for a in arrays) / rows * of
-    read, sort = read_limit(rows, arrays).times(of), sort_limit(rows).times(of)
+    """An answer without timings. arrays: the input of these rows."""
+    size = sum(a.nbytes for a in arrays) / rows * rows_per_unit
+    read, sort = (
+        read_limit(rows, arrays).times(rows_per_unit),
+        sort_limit(rows).times(rows_per_unit),
+    )
     return Answer(key, title, unit, size, read, sort)
 
 
@@ -158,7 +161,7 @@ def digits(value: float) -> str:
     return f"{value:.{1 if value >= 10 else 2 if value >= 1 else 3}f}"
 
 
-def alone(ask: Callable[[bool], Answer]) -> None:
+def run_question(ask: Callable[[bool], Answer]) -> None:
     """The command of one question."""
     unknown = set(sys.argv[1:]) - {"--quick"}
     if unknown:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks.answer import Found
 from benchmarks.harness import measure
-from benchmarks.torch_child import ABSENT, PYTHON, Task, asked
+from benchmarks.torch_child import ABSENT, PYTHON, Task, timed_answers
 from benchmarks.workloads import cut, labels_of, uniform_scores
 from streammetrics import ExactAUC
 
@@ -131,7 +131,7 @@ def exactly(rows: int, batch: int, batched_rows: int) -> Iterator[Found]:
 def _torch(tasks: list[Task], off: float) -> Iterator[Found]:
     if not PYTHON.is_file():
         yield ABSENT
-    for task, peer_area, timing in asked(tasks):
+    for task, peer_area, timing in timed_answers(tasks):
         _agree(task.name, peer_area, task.arguments["rows"], off)
         yield timing
 

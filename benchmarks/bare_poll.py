@@ -26,13 +26,13 @@ class Patience:
     def __init__(self) -> None:
         self._last_s = time.monotonic()
 
-    def polled(self, found: T) -> T:
-        """Return `found`; exit if nothing was polled for PATIENCE_S seconds."""
-        if len(found):
+    def polled(self, records: T) -> T:
+        """Return `records`; exit if nothing was polled for PATIENCE_S seconds."""
+        if len(records):
             self._last_s = time.monotonic()
         elif time.monotonic() - self._last_s > PATIENCE_S:
             raise SystemExit(f"no record in {PATIENCE_S:g} s, before the expected number was read")
-        return found
+        return records
 
 
 def bare_poll(source: SourceConfig, records: int) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from benchmarks.answer import Answer, alone, answer, digits, markdown
+from benchmarks.answer import Answer, answer, digits, markdown, run_question
 from benchmarks.harness import timing
 from benchmarks.workloads import click_scores, generator, labels_of
 from streammetrics import (
@@ -57,9 +57,9 @@ def a_distinct_key(form: str, batch: int) -> tuple[float, float]:
         key_column = FORMS[form](codes, tuple(f"slice-{code}" for code in range(keys)))
         state = PerKey(Ratio(), max_keys=10 * keys)
 
-        def job(state: PerKey = state, given: object = key_column) -> None:
+        def job(state: PerKey = state, column: object = key_column) -> None:
             for _ in range(100_000 // batch):
-                state.update(given, numerators=clicks)  # type: ignore[arg-type]
+                state.update(column, numerators=clicks)  # type: ignore[arg-type]
 
         job()
         times = 100_000 // batch
@@ -140,10 +140,10 @@ def experiments(metric: Panel, rows: int, batch: int) -> tuple[float, float]:
     return least[0] / rows * 1e6, least[1] / rows * 1e6
 
 
-def _cut(column: np.ndarray | DictionaryColumn, at: slice) -> np.ndarray | DictionaryColumn:
+def _cut(column: np.ndarray | DictionaryColumn, rows: slice) -> np.ndarray | DictionaryColumn:
     if isinstance(column, DictionaryColumn):
-        return DictionaryColumn(column.codes[at], column.values)
-    return column[at]
+        return DictionaryColumn(column.codes[rows], column.values)
+    return column[rows]
 
 
 def ask(quick: bool) -> Answer:
@@ -182,4 +182,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

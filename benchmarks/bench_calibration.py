@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.answer import Answer, alone, answer
+from benchmarks.answer import Answer, answer, run_question
 from benchmarks.area_peers import missing
 from benchmarks.harness import Timing, measure
 from benchmarks.workloads import click_scores, cut, generator, labels_of, unit_floats
@@ -114,4 +114,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

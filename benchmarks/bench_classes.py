@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.answer import Answer, alone, answer
+from benchmarks.answer import Answer, answer, run_question
 from benchmarks.harness import Timing, measure
 from benchmarks.workloads import cut, generator
 from streammetrics import Accumulator, MulticlassAUC, MulticlassConfusion, MultilabelConfusion
@@ -53,4 +53,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

@@ -111,12 +111,12 @@ def delta_of(config: Config, head: Head, values: list[bytes | None]) -> Delta:
     return delta
 
 
-def cost_of(ledger: Ledger, of: Generation, head: Head, delta: Delta) -> tuple[Cost, Head]:
+def cost_of(ledger: Ledger, generation: Generation, head: Head, delta: Delta) -> tuple[Cost, Head]:
     """Commit, and return its cost with the moved head."""
     started = time.perf_counter()
     commit: Commit = commit_of(head, delta)
     middle = time.perf_counter()
-    moved = ledger.commit(of, commit)
+    moved = ledger.commit(generation, commit)
     end = time.perf_counter()
     sizes = [len(piece.state) for piece in commit.shards]
     return Cost(delta.end - delta.start, len(sizes), sum(sizes), max(sizes), middle - started,
@@ -149,8 +149,8 @@ def report(name: str, config: Config) -> None:
     for size_costs in costs(config):
         n = size_costs[0].events
 
-        def median(of: str, sample: list[Cost] = size_costs) -> float:
-            return float(statistics.median(getattr(cost, of) for cost in sample))
+        def median(field: str, sample: list[Cost] = size_costs) -> float:
+            return float(statistics.median(getattr(cost, field) for cost in sample))
 
         spent = median("states_s") + median("transaction_s")
         print(f"{n:>12,}{median('rows'):>8.0f}{median('nbytes'):>14,.0f}"

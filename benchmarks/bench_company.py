@@ -47,7 +47,7 @@ from benchmarks.company_log import (
     Pool,
     events,
     fold,
-    held,
+    records_and_states,
     tables_of,
     write_pool,
 )
@@ -338,7 +338,7 @@ def play(
 def differences(config: Config, pool: Pool, store: str) -> Iterator[str]:
     """The states of a store that are not those of the fold."""
     with closing(Ledger.open(store)) as ledger:
-        records, states = held(ledger)
+        records, states = records_and_states(ledger)
     expected = fold(config, pool, records)
     for key in sorted(states.keys() | expected.keys()):
         if states.get(key) != expected.get(key):
@@ -398,7 +398,7 @@ def report(spent: Spent) -> None:
         print(problem)
 
 
-def arguments(given: Sequence[str] | None) -> argparse.Namespace:
+def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """The options of the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_company", allow_abbrev=False)
     parser.add_argument("--seconds", type=float, default=600.0)
@@ -412,7 +412,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--kills", type=int, help="by default one a minute")
     parser.add_argument("--quick", action="store_true", help="below a minute, with one kill")
     parser.add_argument("--config", action="store_true", help="print the config, and end")
-    args = parser.parse_args(given)
+    args = parser.parse_args(argv)
     if args.quick:
         args.seconds, args.pool, args.kills = 20.0, 100_000, 1
     if args.kills is None:
@@ -432,9 +432,9 @@ def stores(kind: str, folder: Path) -> Iterator[tuple[Callable[[], str], Sequenc
         yield server.new_store, [int(pid) for pid in children]
 
 
-def main(given: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print the figures of one run."""
-    args = arguments(given)
+    args = arguments(argv)
     if args.config:
         print(CONFIG + tables_of(args.metrics, args.experiments))
         return

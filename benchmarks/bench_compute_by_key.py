@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.answer import Answer, alone, answer
+from benchmarks.answer import Answer, answer, run_question
 from benchmarks.harness import Timing, in_turns, measure
 from streammetrics import (
     Accumulator,
@@ -170,7 +170,7 @@ def ask(quick: bool) -> Answer:
         rows=1_000_000,
         arrays=[columns[name] for name in ("labels", "scores", "keys")],
         unit="key",
-        of=ROWS // KEYS,
+        rows_per_unit=ROWS // KEYS,
     )
     report.add(*timings(), *panels(), frames())
     if not quick:
@@ -182,4 +182,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.answer import Answer, Found, alone, answer
+from benchmarks.answer import Answer, Found, answer, run_question
 from benchmarks.area_peers import missing
 from benchmarks.harness import Timing, measure
-from benchmarks.torch_child import ABSENT, PYTHON, Task, asked
+from benchmarks.torch_child import ABSENT, PYTHON, Task, timed_answers
 from benchmarks.workloads import classes, cut, uniform_scores
 from streammetrics import Accumulator, BinaryConfusion, MulticlassConfusion
 
@@ -95,7 +95,7 @@ def peers(rows: int) -> Iterator[Found]:
         for count in (2, MANY)
         for tool, checked in (("torchmetrics", True), ("torchmetrics", False), ("torcheval", True))
     ]
-    for task, peer_matrix, time in asked(tasks):
+    for task, peer_matrix, time in timed_answers(tasks):
         _agree(task.name, peer_matrix, rows, task.arguments["classes"])
         yield time
 
@@ -147,4 +147,4 @@ def _river(truth: np.ndarray, guess: np.ndarray, count: int) -> Callable[[], Any
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

@@ -387,7 +387,7 @@ def ask(quick: bool) -> Answer:
         if shutil.which("java") and shutil.which("mvn"):
             broker = stack.enter_context(topics())
             of_kafka = kafka_cases(
-                folder, broker.bootstrap, broker.made, events // 3, "python json"
+                folder, broker.bootstrap, broker.new_topic, events // 3, "python json"
             )
             cases += of_kafka
         else:
@@ -426,7 +426,9 @@ def main() -> None:
         folder = Path(directory)
         versions = f"Python {platform.python_version()}, numpy {np.__version__}"
         print(f"{versions}, {platform.machine()}, one core, medians of {ROUNDS}\n\n{head()}")
-        of_kafka = kafka_cases(folder, broker.bootstrap, broker.made, options.events, options.only)
+        of_kafka = kafka_cases(
+            folder, broker.bootstrap, broker.new_topic, options.events, options.only
+        )
         with rare_collections():
             for case in chain(of_kafka, file_cases(folder, options.events)):
                 if options.only in case.name:

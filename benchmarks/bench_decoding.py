@@ -25,7 +25,7 @@ from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.simulate.stream import Simulation
 from streammetrics_consumers.sources.files.text_file import TextRecords, text_chunk
 
-from benchmarks.answer import Answer, alone, answer
+from benchmarks.answer import Answer, answer, run_question
 from benchmarks.bench_consumer import CONFIG
 from benchmarks.harness import in_turns, timing
 
@@ -144,4 +144,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.answer import Answer, alone, answer
+from benchmarks.answer import Answer, answer, run_question
 from benchmarks.area_peers import missing
 from benchmarks.bench_results import MAIN, Spent, spent_by
 from benchmarks.eval_peers import PROGRAMS
@@ -69,7 +69,7 @@ def write_rows(path: Path, parts: int, rows: int, kind: type[np.floating]) -> No
         writer.close()
 
 
-def ours(path: Path, task: str, work: str) -> Line:
+def eval_line(path: Path, task: str, work: str) -> Line:
     """A process of `eval`. work: of METRICS."""
     words = ["eval", str(path), *COLUMNS, *METRICS[work], "--json"]
     return Line(task, [sys.executable, "-c", MAIN, *words], task)
@@ -134,13 +134,13 @@ def ask(quick: bool) -> Answer:
         write_rows(wide, 1, rows, np.float64)
         tasks = [(narrow, work, work) for work in METRICS]
         tasks.append((wide, "AUC, float64", "AUC"))
-        lines = [line for task in tasks for line in (ours(*task), *peers(*task))]
+        lines = [line for task in tasks for line in (eval_line(*task), *peers(*task))]
         timings, peaks = measured(lines, rows, 1 if quick else ROUNDS)
         wide.unlink()
         if not quick:
             narrow.unlink()
             write_rows(narrow, MANY // ROWS, ROWS, np.float32)
-            many, of_many = measured([ours(narrow, LARGE, "AUC")], MANY, 1)
+            many, of_many = measured([eval_line(narrow, LARGE, "AUC")], MANY, 1)
             timings, peaks = [*timings, *many], [*peaks, *of_many]
     report.add(*timings, *(why for peer in PROGRAMS if (why := missing(peer))))
     report.points += [
@@ -158,4 +158,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

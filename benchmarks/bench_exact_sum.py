@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.answer import Answer, alone, answer
+from benchmarks.answer import Answer, answer, run_question
 from benchmarks.harness import Timing, measure
 from benchmarks.workloads import cut, generator, labels, unit_floats, wild_floats
 from streammetrics import PerKey, Ratio
@@ -70,4 +70,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

@@ -326,14 +326,14 @@ def costs_of_units(units: int, events: int, *, written: bool) -> str:
     ])  # fmt: skip
 
 
-def main(given: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few units and events")
     parser.add_argument("--units", type=int, help="exposed units (default: 1,000,000)")
     parser.add_argument("--written", action="store_true", help="write them into the store at once")
     parser.add_argument("--events", type=int, help="later events (default: 200,000)")
-    options = parser.parse_args(given)
+    options = parser.parse_args(argv)
     units = options.units or (20_000 if options.quick else 1_000_000)
     events = options.events or (20_000 if options.quick else 200_000)
     print(processor(), versions(), TARGETS, sep="\n", flush=True)

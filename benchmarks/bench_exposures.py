@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.answer import Answer, alone, answer
+from benchmarks.answer import Answer, answer, run_question
 from benchmarks.harness import in_turns, measure
 from benchmarks.workloads import generator
 from streammetrics import END_OF_TIME, DictionaryColumn, ExposedRows, HashedIds, PerKey, UnitMean
@@ -36,12 +36,14 @@ class Stream:
         """The arm of each event, as it would stand in the event."""
         return DictionaryColumn((self.rows[rows] >> experiment) & 1, ARMS)
 
-    def known(self, experiments: int) -> ExposedRows:
+    def exposures(self, experiments: int) -> ExposedRows:
         """The exposures to this many experiments."""
-        return known(self.users, experiments)
+        return exposures_of(self.users, experiments)
 
 
-def known(users: np.ndarray[tuple[int], np.dtype[np.int64]], experiments: int) -> ExposedRows:
+def exposures_of(
+    users: np.ndarray[tuple[int], np.dtype[np.int64]], experiments: int
+) -> ExposedRows:
     """A state in which users are exposed to experiments within two weeks."""
     state, numbers = ExposedRows({"values": "float64"}), np.arange(len(users))
     for experiment in range(experiments):
@@ -92,13 +94,13 @@ def ask(quick: bool) -> Answer:
     for experiments in (1, 5):
         plural = f"{experiments} experiment{'s' * (experiments > 1)}"
         jobs[f"UnitMean, {plural}, arms in the event"] = partial(carried, stream, experiments)
-        state = stream.known(experiments)
+        state = stream.exposures(experiments)
         jobs[f"UnitMean, {plural}, arms from exposures"] = partial(
             joined, stream, state, experiments
         )
     report.add(*in_turns(jobs, n, 3 if quick else 7))
 
-    many = known(generator(3).integers(-(1 << 62), 1 << 62, UNITS_KNOWN), 5)
+    many = exposures_of(generator(3).integers(-(1 << 62), 1 << 62, UNITS_KNOWN), 5)
     state = many.empty()
 
     def fill() -> None:
@@ -121,4 +123,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.answer import Answer, alone, answer
+from benchmarks.answer import Answer, answer, run_question
 from benchmarks.area_peers import in_parts, merge_for_reads
 from benchmarks.group_peers import TASK, peers
 from benchmarks.harness import Timing, measure
@@ -28,7 +28,7 @@ def batches(ids: NDArray[np.int64], size: int) -> Batches:
     return [(truth[i : i + size], scores[i : i + size], ids[i : i + size]) for i in starts]
 
 
-def named(work: Batches) -> Batches:
+def with_strings(work: Batches) -> Batches:
     """The same rows with users as dictionary-encoded strings."""
     string_batches: Batches = []
     for truth, scores, ids in work:
@@ -140,8 +140,8 @@ def ask(quick: bool) -> Answer:
         timing("batches of 1,000,000", plain, batches(ids, 1_000_000)),
         timing("batches of 10,000", plain, many),
         timing("batches of 1,000", plain, batches(ids, 1_000)),
-        timing("strings, batches of 10,000", GroupedAUC(ids="exact"), named(many)),
-        timing("hashed strings, batches of 10,000", GroupedAUC(ids="hashed"), named(many)),
+        timing("strings, batches of 10,000", GroupedAUC(ids="exact"), with_strings(many)),
+        timing("hashed strings, batches of 10,000", GroupedAUC(ids="hashed"), with_strings(many)),
         timing("float64, batches of 10,000", GroupedAUC(score_type="float64"), many),
     ]
     assert len({gauc for _, gauc in jobs}) == 1, "the cut shows"
@@ -182,4 +182,4 @@ def states(report: Answer, whole: Batches, many: Batches, ids: NDArray[np.int64]
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

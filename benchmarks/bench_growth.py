@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.answer import Answer, alone, answer, digits, markdown
+from benchmarks.answer import Answer, answer, digits, markdown, run_question
 from benchmarks.area_peers import missing, peer_jobs
 from benchmarks.harness import REPEATS, measure
-from benchmarks.torch_child import ABSENT, PYTHON, Task, asked
+from benchmarks.torch_child import ABSENT, PYTHON, Task, timed_answers
 from benchmarks.workloads import generator, labels_of, uniform_scores
 from streammetrics import (
     Accumulator,
@@ -159,11 +159,11 @@ def peers(sizes: tuple[int, ...], report: Answer) -> list[dict[str, Any]]:
         for n in sizes
         if n <= BLOCK
     ]
-    for task, _, timing in asked(Task("area", a, name, "", name) for a in arguments):
+    for task, _, timing in timed_answers(Task("area", a, name, "", name) for a in arguments):
         rows = task.arguments["rows"]
         points.append({"series": name, "rows": rows, "peer": True, "ns": timing.median})
     return points
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

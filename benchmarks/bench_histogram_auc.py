@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.answer import Answer, alone, answer
+from benchmarks.answer import Answer, answer, run_question
 from benchmarks.area_peers import binned
 from benchmarks.harness import Timing, measure
 from benchmarks.workloads import Batch, click_scores, cut, labels_of, nasty_scores, uniform_scores
@@ -35,13 +35,13 @@ def timing(
     *,
     metric: HistogramAUC | None = None,
     task: str = "",
-    own: str = "",
+    title: str = "",
     label: str = "uint8",
 ) -> Timing:
-    """The time of one kind of scores. own: the name of the line, "" for the kind and batch size."""
+    """The time of one kind of scores. title: of the line, "" for the kind and batch size."""
     work = cut(size, labels_of(scores).astype(label), scores)
     empty = metric or HistogramAUC()
-    called = own or f"{name}, batches of {size:,}"
+    called = title or f"{name}, batches of {size:,}"
     return measure(called, len(scores), lambda: feed(empty, work), task=task, peak=True)
 
 
@@ -70,7 +70,7 @@ def ask(quick: bool) -> Answer:
     )
     report.add(*(timing("uniform", uniform, n, task=f"batches of {n:,}") for n in SIZES))
     few = uniform[:20_000]
-    report.add(timing("", few, 1, task="one row at a time", own="uniform, one row at a time"))
+    report.add(timing("", few, 1, task="one row at a time", title="uniform, one row at a time"))
     report.add(*(timing("click probabilities", clicks, n) for n in (*SIZES, 64)))
     wide, size = clicks.astype(np.float64), 10_000
     real, equal = HistogramAUC(range="real"), HistogramAUC(grid="equal")
@@ -88,4 +88,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

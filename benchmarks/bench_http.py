@@ -99,7 +99,7 @@ def count(config: Path) -> None:
     assert streammetrics(["run", str(config), "--until-end", "--no-serve"]) == 0
 
 
-def asked(address: str) -> tuple[float, int]:
+def timed_request(address: str) -> tuple[float, int]:
     """The milliseconds and bytes of one answer."""
     began_s = time.perf_counter()
     with urllib.request.urlopen(address, timeout=120) as answer:
@@ -116,14 +116,14 @@ def main() -> None:
         count(config)
         watched = WatchedWorkers(dict, time.monotonic, time.time)
         with serving(str(folder / "store.db"), ServerConfig(port=0), watched) as url:
-            cold = {path: asked(url + path) for path in ASKED}
+            cold = {path: timed_request(url + path) for path in ASKED}
             warm = {
-                path: statistics.median(asked(url + path)[0] for _ in range(ROUNDS))
+                path: statistics.median(timed_request(url + path)[0] for _ in range(ROUNDS))
                 for path in ASKED
             }
             append(folder, EVENTS, 100)
             count(config)
-            changed = {path: asked(url + path)[0] for path in ASKED}
+            changed = {path: timed_request(url + path)[0] for path in ASKED}
     print(f"{'ms':52} {'bytes':>10} {'cold':>8} {'warm':>8} {'changed':>8}")
     for path in ASKED:
         first_ms, nbytes = cold[path]

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import workloads
-from benchmarks.answer import Answer, alone, answer, figures
+from benchmarks.answer import Answer, answer, figures, run_question
 from benchmarks.bench_results import MAIN
 from benchmarks.harness import Timing, timing
 
@@ -135,7 +135,7 @@ def ask(quick: bool) -> Answer:
         rows=rows,
         arrays=[workloads.uniform_scores(rows)],
         unit="answer",
-        of=rows,
+        rows_per_unit=rows,
     )
     with tempfile.TemporaryDirectory() as name:
         timings, sizes = measured(Path(name), 2 if quick else COMMITS)
@@ -151,4 +151,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

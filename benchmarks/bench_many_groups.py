@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.answer import Answer, alone, answer
+from benchmarks.answer import Answer, answer, run_question
 from benchmarks.harness import in_turns
 from benchmarks.workloads import click_scores, generator, labels_of
 from streammetrics import HistogramAUC, Panel, PerKey, Ratio
@@ -89,4 +89,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

@@ -17,7 +17,7 @@ from functools import _lru_cache_wrapper
 
 import numpy as np
 
-from benchmarks.answer import Answer, alone, answer, digits, markdown
+from benchmarks.answer import Answer, answer, digits, markdown, run_question
 from benchmarks.workloads import generator, labels_of, uniform_scores, unit_floats
 from streammetrics import (
     NDCG,
@@ -138,15 +138,15 @@ def cases(rows: int) -> dict[str, tuple[Accumulator, Fed]]:
     def plain(scores: np.ndarray) -> Fed:
         return lambda state, span: state.update(truth[span], scores[span])
 
-    def grouped(state: Accumulator, at: slice) -> None:
-        state.update(truth[at], uniform[at], groups=ids[at])
+    def grouped(state: Accumulator, batch: slice) -> None:
+        state.update(truth[batch], uniform[batch], groups=ids[batch])
 
-    def feed_strings(state: Accumulator, at: slice) -> None:
+    def feed_strings(state: Accumulator, batch: slice) -> None:
         # New strings, which only the state holds.
-        state.update(truth[at], uniform[at], groups=[f"user-{i}" for i in people[at]])
+        state.update(truth[batch], uniform[batch], groups=[f"user-{i}" for i in people[batch]])
 
-    def keyed(state: Accumulator, at: slice) -> None:
-        state.update(keys[at], labels=truth[at], scores=uniform[at])
+    def keyed(state: Accumulator, batch: slice) -> None:
+        state.update(keys[batch], labels=truth[batch], scores=uniform[batch])
 
     digits_of_four = np.round(uniform, 4)
     return {
@@ -236,4 +236,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

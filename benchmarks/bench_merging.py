@@ -13,11 +13,11 @@ import operator
 
 import numpy as np
 
-from benchmarks.answer import Answer, Found, alone, answer
+from benchmarks.answer import Answer, Found, answer, run_question
 from benchmarks.area_peers import missing
 from benchmarks.group_peers import in_polars
 from benchmarks.harness import Timing, measure
-from benchmarks.torch_child import ABSENT, PYTHON, Task, asked
+from benchmarks.torch_child import ABSENT, PYTHON, Task, timed_answers
 from benchmarks.workloads import generator, labels_of, uniform_scores
 from streammetrics import Accumulator, ExactAUC, GroupedAUC, HistogramAUC, Ratio
 from streammetrics.engines import merged
@@ -131,7 +131,9 @@ def ask(quick: bool) -> Answer:
         report.add(ABSENT)
     name = f"torchmetrics, tables of {BUCKETS:,} thresholds"
     arguments = {"states": states, "bins": BUCKETS}
-    for _, peer_value, timing in asked([Task("merging", arguments, name, TASK, "torchmetrics")]):
+    for _, peer_value, timing in timed_answers(
+        [Task("merging", arguments, name, TASK, "torchmetrics")]
+    ):
         total = HistogramAUC(grid="equal", resolution=12)
         for i in range(states):
             scores = uniform_scores(1_000, 100 + i)
@@ -174,4 +176,4 @@ def _sketches(states: int) -> Found:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

@@ -24,7 +24,7 @@ from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server.health import WatchedWorkers
 from streammetrics_consumers.server.process import serving
 
-from benchmarks.bench_http import EVENTS, append, asked, count, write
+from benchmarks.bench_http import EVENTS, append, count, timed_request, write
 from benchmarks.browser import Unavailable, running_browser
 from benchmarks.main_thread import CATEGORIES, NOTHING, Busy, Ms, busy
 
@@ -50,7 +50,8 @@ def main() -> int:
                 running_browser() as browser,
             ):
                 for path in FIRST:
-                    asked(url + path)  # the server has read its store, as after earlier visits
+                    # The server has read its store, as after earlier visits.
+                    timed_request(url + path)
                 page = _opened(browser, url)
                 _updates(browser, page, folder, config)
         except Unavailable as error:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.answer import Answer, alone, answer, digits, markdown
+from benchmarks.answer import Answer, answer, digits, markdown, run_question
 from benchmarks.harness import Timing, measure
 from benchmarks.workloads import click_scores, labels_of, users
 from streammetrics import (
@@ -126,4 +126,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks import workloads
-from benchmarks.answer import Answer, alone, answer
+from benchmarks.answer import Answer, answer, run_question
 from benchmarks.harness import Timing, measure
 from benchmarks.list_peers import peers
 from streammetrics import AP, HR, MRR, NDCG, AlphaNDCG, Measure, RankingMetrics
@@ -87,7 +87,7 @@ def ask(quick: bool) -> Answer:
         rows=items,
         arrays=[work.scores, work.grades],
         unit="list",
-        of=items // lists,
+        rows_per_unit=items // lists,
     )
     scores, few = work.scores, work.first(FEW)
     cases = {
@@ -127,4 +127,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

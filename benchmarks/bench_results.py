@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchmarks import workloads
-from benchmarks.answer import Answer, alone, answer, figures
+from benchmarks.answer import Answer, answer, figures, run_question
 from benchmarks.harness import Timing, timing
 
 ROWS: Final = 3  # of each variant and slice
@@ -146,7 +146,7 @@ def ask(quick: bool) -> Answer:
         rows=rows,
         arrays=[workloads.uniform_scores(rows)],
         unit="process",
-        of=rows,
+        rows_per_unit=rows,
     )
     with tempfile.TemporaryDirectory() as name:
         make_store(Path(name), 1)
@@ -172,4 +172,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks import workloads
-from benchmarks.answer import Answer, alone, answer
+from benchmarks.answer import Answer, answer, run_question
 from benchmarks.harness import Timing, in_turns, measure
 from streammetrics import (
     ERRIA,
@@ -230,4 +230,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

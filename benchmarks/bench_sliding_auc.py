@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.answer import Answer, Found, alone, answer
+from benchmarks.answer import Answer, Found, answer, run_question
 from benchmarks.area_peers import missing
 from benchmarks.harness import Timing, measure
 from benchmarks.workloads import labels, unit_floats
@@ -134,4 +134,4 @@ def _area(truth: NDArray[np.uint8], scores: NDArray[np.float64]) -> float:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.answer import Answer, alone, answer
+from benchmarks.answer import Answer, answer, run_question
 from benchmarks.harness import Timing, in_turns
 from benchmarks.workloads import generator, labels
 from streammetrics import (
@@ -115,4 +115,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

@@ -108,9 +108,11 @@ def scores(n: int, seed: int, metric: int) -> NDArray[np.float32]:
     return click_scores(n, 100 * seed + metric)
 
 
-def labels(of: NDArray[np.float32], seed: int) -> NDArray[np.uint8]:
+def labels(first_scores: NDArray[np.float32], seed: int) -> NDArray[np.uint8]:
     """The labels of events, by the scores of their first metric."""
-    return (generator(100 * seed + 50).random(len(of)) < of * 6).astype(np.uint8)
+    return (generator(100 * seed + 50).random(len(first_scores)) < first_scores * 6).astype(
+        np.uint8
+    )
 
 
 def least_bytes(n: int, resolution: int) -> float:
@@ -229,7 +231,7 @@ def ask(quick: bool, url: str | None = None) -> Answer:
         rows=rows,
         arrays=[click_scores(rows, i) for i in range(METRICS)],
         unit="1,000 events",
-        of=1_000,
+        rows_per_unit=1_000,
     )
     best = {}
     for every_s, resolution in CASES[:1] if quick else CASES:

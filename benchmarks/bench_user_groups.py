@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.answer import Answer, alone, answer
+from benchmarks.answer import Answer, answer, run_question
 from benchmarks.harness import Timing, in_turns, measure, timing
 from benchmarks.workloads import generator, labels, unit_floats
 from streammetrics import (
@@ -68,4 +68,4 @@ def ask(quick: bool) -> Answer:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

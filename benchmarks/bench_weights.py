@@ -59,7 +59,7 @@ class Rows:
             "tenths, float32": tenths.astype(np.float32),
         }
 
-    def of(self, users: NDArray[np.int64]) -> Rows:
+    def select(self, users: NDArray[np.int64]) -> Rows:
         """The rows of these users."""
         indices = np.flatnonzero(np.isin(self.ids, users))
         return Rows(
@@ -183,7 +183,7 @@ def main() -> None:
     units = generator(40).integers(1, 100, ROWS)
     rows = Rows(labels(ROWS), click_scores(ROWS), users(ROWS, USERS), units)
     user_ids = np.unique(rows.ids)
-    few_rows = rows.of(generator(41).choice(user_ids, LOOPED, replace=False))
+    few_rows = rows.select(generator(41).choice(user_ids, LOOPED, replace=False))
     print(f"rows with weights, ns a row, and x: relative to no weights; {versions()}\n")
     print(f"{'batches of':<20}" + "".join(f"{n:>9,}{'x':>6}" for n in SIZES) + f"{'peer':>11}")
     tenths = rows.kinds()["tenths, float64"]

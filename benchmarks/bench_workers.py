@@ -29,9 +29,9 @@ import pyarrow as pa
 from streammetrics_consumers.config.config import load_config
 from streammetrics_consumers.ledger.ledger import Ledger
 
-from benchmarks.answer import Answer, alone, answer, markdown
+from benchmarks.answer import Answer, answer, markdown, run_question
 from benchmarks.bench_company import ROOT, TICK_S, cpu_s, stores
-from benchmarks.company_log import Plan, Pool, events, fold, held, write_pool
+from benchmarks.company_log import Plan, Pool, events, fold, records_and_states, write_pool
 from benchmarks.company_worker import Tally
 from benchmarks.harness import processor
 from tests import kafka_broker, postgres_server
@@ -198,10 +198,13 @@ class Bench:
         return sums
 
     def _wait(
-        self, topic: str, processes: Sequence[subprocess.Popen[bytes]], done: Callable[[], bool]
+        self,
+        topic: str,
+        processes: Sequence[subprocess.Popen[bytes]],
+        condition: Callable[[], bool],
     ) -> None:
         limit_s = time.monotonic() + LIMIT_S
-        while not done():
+        while not condition():
             if time.monotonic() > limit_s or any(
                 process.poll() is not None for process in processes
             ):
@@ -212,7 +215,7 @@ class Bench:
     def _equal_states(self, config: Path, store: str) -> int:
         """The number of states of a store; they must be those of the fold of the log."""
         with closing(Ledger.open(store)) as ledger:
-            records, states = held(ledger)
+            records, states = records_and_states(ledger)
         expected = fold(load_config(config), self.pool, self.pool.size)
         if records != self.pool.size or states != expected:
             wrong = sorted(k for k in states | expected if states.get(k) != expected.get(k))
@@ -290,4 +293,4 @@ def notes(spent: Sequence[Cost], load: Mapping[str, float]) -> list[str]:
 
 
 if __name__ == "__main__":
-    alone(ask)
+    run_question(ask)

@@ -270,7 +270,7 @@ def repeated(state: PerKey, times: int) -> PerKey:
     return total
 
 
-def held(ledger: Ledger) -> tuple[int, dict[tuple[str, int], bytes]]:
+def records_and_states(ledger: Ledger) -> tuple[int, dict[tuple[str, int], bytes]]:
     """The number of records of all partitions that were counted, and the states of the totals of a
     store."""
 

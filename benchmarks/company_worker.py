@@ -186,9 +186,9 @@ def install(tally: Tally) -> None:
     )
 
 
-def main(given: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Count until a signal."""
-    plan_file, tally_file = sys.argv[1:] if given is None else given
+    plan_file, tally_file = sys.argv[1:] if argv is None else argv
     plan, tally = Plan.read(Path(plan_file)), Tally(Path(tally_file))
     install(tally)
     stop = Stop()

@@ -25,7 +25,7 @@ class Topics:
         self.bootstrap = bootstrap
         self._requests, self._replies = requests, replies
 
-    def made(self, partitions: int = 1) -> str:
+    def new_topic(self, partitions: int = 1) -> str:
         """The name of a new topic."""
         self._requests.write(f"{partitions}\n")
         self._requests.flush()

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.answer import Found
 from benchmarks.area_peers import missing
 from benchmarks.harness import Timing, measure
-from benchmarks.torch_child import ABSENT, PYTHON, Task, asked
+from benchmarks.torch_child import ABSENT, PYTHON, Task, timed_answers
 from benchmarks.workloads import ScoredLists
 from streammetrics import AP, HR, MRR, NDCG, Measure, RankingMetrics
 
@@ -173,8 +173,8 @@ def _torchmetrics(n: int, lists: ScoredLists) -> Iterator[Found]:
     if not PYTHON.is_file():
         yield ABSENT
     name = f"torchmetrics, NDCG alone, {n:,} lists"
-    arguments = {"lists": n, "of": len(lists.offsets) - 1}
-    for _, peer_mean, timing in asked(
+    arguments = {"lists": n, "total": len(lists.offsets) - 1}
+    for _, peer_mean, timing in timed_answers(
         [Task("ndcg", arguments, name, "NDCG alone", "torchmetrics")]
     ):
         _agree(lists.first(n).without_ties(), {NDCG @ DEPTH: peer_mean}, 1e-5)  # in float32

@@ -25,9 +25,9 @@ class Ms(NamedTuple):
     cpu: float
     wall: float
 
-    def less(self, other: Ms) -> Ms:
-        """The difference to the other, at least 0."""
-        return Ms(max(self.cpu - other.cpu, 0.0), max(self.wall - other.wall, 0.0))
+    def less(self, baseline: Ms) -> Ms:
+        """The difference to the baseline, at least 0."""
+        return Ms(max(self.cpu - baseline.cpu, 0.0), max(self.wall - baseline.wall, 0.0))
 
 
 NOTHING: Final = Ms(0.0, 0.0)

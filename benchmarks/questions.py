@@ -38,7 +38,7 @@ QUESTIONS: Final[Mapping[str, str]] = {
 }
 
 
-def others() -> list[str]:
+def other_benchmarks() -> list[str]:
     """The benchmarks that print their own tables and are not part of the page."""
     files = sorted(path.stem for path in Path(__file__).parent.glob("bench_*.py"))
     return [name for name in files if name not in QUESTIONS.values()]

@@ -2,7 +2,7 @@
 
 Twice: with lists in its Qrels and Run, and with arrays that are already ranked, its fastest input.
 
-`.cache/ranx/bin/python -m benchmarks.ranx_lists LISTS [OF]`, as bench_ranking does.
+`.cache/ranx/bin/python -m benchmarks.ranx_lists LISTS [TOTAL]`, as bench_ranking does.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from benchmarks.workloads import scored_lists
 MEASURES = ("ndcg_burges@10", "mrr@10", "hit_rate@10", "map@10")
 
 
-def main(n: int, of: int) -> None:
+def main(n: int, total: int) -> None:
     from numba.typed import List
     from ranx import Qrels, Run, evaluate
 
-    lists = scored_lists(of).first(n).without_ties()
+    lists = scored_lists(total).first(n).without_ties()
     judged, run = List(), List()
     tables: tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]] = ({}, {})
     for i, (a, b) in enumerate(zip(lists.offsets, lists.offsets[1:], strict=False)):

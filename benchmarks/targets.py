@@ -42,12 +42,12 @@ class Target:
 
     def limit(self, answer: Answer) -> float:
         """The greatest allowed time, in nanoseconds."""
-        return self.at_most * (named(answer, self.of).median if self.of else 1)
+        return self.at_most * (timing_of(answer, self.of).median if self.of else 1)
 
     def measured(self, answer: Answer) -> bool:
         """Whether an answer has the lines; that of a quick run has fewer."""
         try:
-            named(answer, self.line), self.limit(answer)
+            timing_of(answer, self.line), self.limit(answer)
         except KeyError:
             return False
         return True
@@ -72,7 +72,7 @@ class Figure:
             return None
 
 
-def _of(series: str, column: str) -> Callable[[Sequence[Mapping[str, Any]]], float]:
+def _column_of(series: str, column: str) -> Callable[[Sequence[Mapping[str, Any]]], float]:
     """A column of the point of a series."""
 
     def read(points: Sequence[Mapping[str, Any]]) -> float:
@@ -286,19 +286,21 @@ TARGETS: Final = (
 
 _READ: Final = "compute after 10,000 new rows"
 FIGURES: Final = (
-    Figure("results", f"{_SLICES}, peak MB", 400, _of(_SLICES, "peak MB")),
+    Figure("results", f"{_SLICES}, peak MB", 400, _column_of(_SLICES, "peak MB")),
     *(
-        Figure("results", f"{words}, peak MB", 150, _of(words, "peak MB"))
+        Figure("results", f"{words}, peak MB", 150, _column_of(words, "peak MB"))
         for words in _JSON
     ),
-    Figure("items", "a page by item, kB on the wire", 250, _of("a page by item", "kB on the wire")),
-    Figure("items", "a page by item, peak MB", 250, _of("a page by item", "peak MB")),
+    Figure("items", "a page by item, kB on the wire", 250,
+           _column_of("a page by item", "kB on the wire")),
+    Figure("items", "a page by item, peak MB", 250, _column_of("a page by item", "peak MB")),
     *(
-        Figure("eval", f"{line}, peak MB", 500, _of(line, "peak MB"))
+        Figure("eval", f"{line}, peak MB", 500, _column_of(line, "peak MB"))
         for line in ("AUC", "AUC, float64", "log loss and click rate", "GAUC")
     ),
-    Figure("store", f"{_COMMITS}, GB a day", 40, _of(_COMMITS, "GB a day")),
-    Figure("store", f"{_COMMITS}, stored over least", 1.25, _of(_COMMITS, "stored over least")),
+    Figure("store", f"{_COMMITS}, GB a day", 40, _column_of(_COMMITS, "GB a day")),
+    Figure("store", f"{_COMMITS}, stored over least", 1.25,
+           _column_of(_COMMITS, "stored over least")),
     *(
         Figure("growth", f"{name}, {work} of 100,000,000 rows, of 10,000,000", 1.5,
                _growth(name, cost))
@@ -314,7 +316,7 @@ FIGURES: Final = (
 )  # fmt: skip
 
 
-def named(answer: Answer, name: str) -> Timing:
+def timing_of(answer: Answer, name: str) -> Timing:
     """The line of this name, or the limit."""
     for timing in (*answer.timings, answer.sort, answer.read):
         if timing.name == name:
@@ -322,16 +324,16 @@ def named(answer: Answer, name: str) -> Timing:
     raise KeyError(f"{answer.key} has no line {name!r}")
 
 
-def table(answers: Mapping[str, Answer], asked: Collection[str]) -> str:
-    """Each target of the questions that were asked with its measured time; ✗ if it is missed,
+def table(answers: Mapping[str, Answer], keys: Collection[str]) -> str:
+    """Each target of the questions of these keys with its measured time; ✗ if it is missed,
     judged by a ratio if it has one."""
     lines = []
-    for target in [goal for goal in TARGETS if goal.key in asked]:
+    for target in [goal for goal in TARGETS if goal.key in keys]:
         answer = answers.get(target.key)
         if answer is None or not target.measured(answer):
             lines.append([f"{target.key}: {target.line}", *["not measured", *4 * [""]]])
             continue
-        timing, limit = named(answer, target.line), target.limit(answer)
+        timing, limit = timing_of(answer, target.line), target.limit(answer)
         most = digits(limit) + (f" ({target.at_most:g} × {target.of})" if target.of else "")
         peers = []
         for peer, times in target.ahead.items():
@@ -340,15 +342,15 @@ def table(answers: Mapping[str, Answer], asked: Collection[str]) -> str:
             peers.append(f"{peer} {digits(ahead)} of {times:g}{_miss(ahead >= times)}")
         work = f"{target.key}: {target.line}"
         measured = digits(timing.median)
-        asked, against = "", ""
+        allowed, against = "", ""
         if target.key in FLOORS and not target.of:
             floor, ns = FLOORS[target.key]
             times = timing.median / (answer.read if floor == READ else answer.sort).median
-            asked = f"{digits(target.at_most / ns)} × {floor}"
+            allowed = f"{digits(target.at_most / ns)} × {floor}"
             against = f"{digits(times)} × {floor}{_miss(times <= target.at_most / ns)}"
         else:
             measured += _miss(timing.median <= limit)
-        lines.append([work, most, measured, asked, against, "; ".join(peers)])
+        lines.append([work, most, measured, allowed, against, "; ".join(peers)])
     columns = ["at most", "measured", "at most × limit", "measured × limit"]
     head = ["work, in ns", *columns, "ahead of a peer, times"]
     return markdown([head, *lines])
@@ -371,7 +373,7 @@ def summary(answers: Mapping[str, Answer]) -> str:
         answer = answers.get(target.key)
         if not target.work or answer is None or not target.measured(answer):
             continue
-        timing = named(answer, target.line)
+        timing = timing_of(answer, target.line)
         best = answer.best_peer(timing)
         against = digits(timing.median / answer.sort.median) if answer.sort.median else ""
         peer = f"{digits(best.median / timing.median)} ({best.peer})" if best else ""
@@ -379,5 +381,5 @@ def summary(answers: Mapping[str, Answer]) -> str:
     return markdown([["work", "ns", "× `np.sort`", "fastest peer, × ours"], *lines])
 
 
-def _miss(met: bool) -> str:
-    return "" if met else " ✗"
+def _miss(is_met: bool) -> str:
+    return "" if is_met else " ✗"

@@ -27,7 +27,7 @@ class Task:
     peer: str
 
 
-def asked(tasks: Iterable[Task]) -> Iterator[tuple[Task, Any, Timing]]:
+def timed_answers(tasks: Iterable[Task]) -> Iterator[tuple[Task, Any, Timing]]:
     """Each task with its answer and timing; nothing without the environment."""
     if not PYTHON.is_file():
         return

@@ -106,12 +106,12 @@ def merging(states: int, bins: int) -> tuple[int, Job]:
     return states, job
 
 
-def ndcg(lists: int, of: int) -> tuple[int, Job]:
+def ndcg(lists: int, total: int) -> tuple[int, Job]:
     """NDCG at 10 only."""
     import torch
     from torchmetrics.retrieval import RetrievalNormalizedDCG
 
-    work = workloads.scored_lists(of).first(lists).without_ties()
+    work = workloads.scored_lists(total).first(lists).without_ties()
     sizes = np.diff(work.offsets)
     ids = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
     predictions = torch.from_numpy(work.scores)

@@ -26,7 +26,7 @@ def shown_default(key: Key) -> str:
     if key.shown:
         return key.shown
     if key.is_required:
-        return f"of {_named(key.of)}: required" if key.of else "required"
+        return f"of {_code_list(key.of)}: required" if key.of else "required"
     return "none" if key.default is None else f"`{json.dumps(key.default)}`"
 
 
@@ -34,7 +34,7 @@ def rows(tables: Mapping[str, Mapping[str, Key]], *, states: bool) -> Iterator[s
     """A row for each key. states: with a cell that says whether it is part of states."""
     for table, keys in tables.items():
         for name, key in keys.items():
-            prefix = f"of {_named(key.of)}: " if key.of and not key.is_required else ""
+            prefix = f"of {_code_list(key.of)}: " if key.of and not key.is_required else ""
             part = ["yes" if key.in_states else ""] if states else []
             cells = [
                 f"`{table}.{name}`",
@@ -46,7 +46,7 @@ def rows(tables: Mapping[str, Mapping[str, Key]], *, states: bool) -> Iterator[s
             yield "|" + "".join(f" {cell} |" if cell else " |" for cell in cells) + "\n"
 
 
-def _named(kinds: tuple[str, ...]) -> str:
+def _code_list(kinds: tuple[str, ...]) -> str:
     return " ".join(f"`{kind}`" for kind in kinds)
 
 

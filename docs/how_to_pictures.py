@@ -122,13 +122,13 @@ def preference() -> Spec:
             {"mark": {"type": "line", "color": LINE, "strokeWidth": 2},
              "encoding": {"x": x, "y": y("preference")}},
             {"mark": {"type": "rule", "color": DARK}, "encoding": {"y": {"datum": 0}}},
-            *_named([(1_200, 0.14, "always-valid 95 % interval"),
+            *_texts([(1_200, 0.14, "always-valid 95 % interval"),
                      (1_200, -0.08, "dashed: interval of one look")], x, y("at")),
         ],
     }  # fmt: skip
 
 
-def _named(
+def _texts(
     names: Sequence[tuple[float, float, str]], x: Mapping[str, object], y: Mapping[str, object]
 ) -> Iterator[Spec]:
     """Texts beside the lines that they name."""
@@ -191,7 +191,7 @@ def thresholds() -> Spec:
                "encoding": {"x": x, "y": y, "text": {"field": "text"}}}
               for point, (align, dx, dy) in zip(
                   chosen, (("right", -8, 14), ("left", 8, -12), ("left", 8, -12)), strict=True)),
-            *_named([(0.81, 0.95, "recall at least 0.8")], x, {**y, "field": "at"}),
+            *_texts([(0.81, 0.95, "recall at least 0.8")], x, {**y, "field": "at"}),
         ],
     }  # fmt: skip
 

@@ -29,7 +29,7 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     return "".join("| " + " | ".join(cells) + " |\n" for cells in lines).replace("|  |", "| |")
 
 
-def named(name: str) -> str:
+def schema_link(name: str) -> str:
     """A link to the section of a schema."""
     return f"[{name}](#{name.lower()})"
 
@@ -38,7 +38,7 @@ def kind(schema: Schema) -> str:
     """What may stand in a place, in words."""
     match schema:
         case {"$ref": str(ref)}:
-            return named(ref.rpartition("/")[2])
+            return schema_link(ref.rpartition("/")[2])
         case {"enum": words}:
             return " ".join(f"`{word}`" for word in words)
         case {"anyOf": choices}:
@@ -78,7 +78,7 @@ def routes() -> str:
             f"`{parameter['name']}`" + " (required)" * parameter["required"]
             for parameter in queries
         )
-        gives = named(ref.rpartition("/")[2]) if ref else f"`{form}`"
+        gives = schema_link(ref.rpartition("/")[2]) if ref else f"`{form}`"
         rows.append((f"`{path}`", methods["get"]["summary"], gives, names))
     text = table(("route", "answer", "format", "parameters"), rows)
     parameter_rows = [(f"`{name}`", parameters[name]["description"]) for name in sorted(parameters)]

@@ -151,8 +151,8 @@ def rates() -> Spec:
     }  # fmt: skip
 
 
-def _rule(at: float, text: str, align: str, x: Mapping[str, object]) -> Iterator[Spec]:
-    data: Mapping[str, object] = {"values": [{"at": at, "text": text}]}
+def _rule(position: float, text: str, align: str, x: Mapping[str, object]) -> Iterator[Spec]:
+    data: Mapping[str, object] = {"values": [{"at": position, "text": text}]}
     encoding = {"x": {**x, "field": "at"}}
     yield {"data": data, "mark": {"type": "rule", "strokeDash": [4, 4], "color": "#555555"},
            "encoding": encoding}  # fmt: skip

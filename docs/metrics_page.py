@@ -62,9 +62,9 @@ def plain(text: str) -> str:
     return "".join(p if p.startswith("`") else re.sub(r"([*<])", r"\\\1", p) for p in pieces)
 
 
-def paragraphs(of: object) -> list[str]:
+def paragraphs(symbol: object) -> list[str]:
     """A docstring up to its example, by paragraphs."""
-    text = (inspect.getdoc(of) or "").partition("\n>>>")[0]
+    text = (inspect.getdoc(symbol) or "").partition("\n>>>")[0]
     return [part for part in text.split("\n\n") if part.strip()]
 
 
@@ -87,9 +87,9 @@ def sections(metric: type) -> tuple[list[str], dict[str, str]]:
     return intro, {heading: plain(text) for heading, text in texts.items()}
 
 
-def arguments(of: Callable[..., object], *, method: bool = False) -> str:
+def arguments(symbol: Callable[..., object], *, method: bool = False) -> str:
     """The parameters of a class or method, without their types."""
-    parameters = list(inspect.signature(of).parameters.values())[int(method) :]
+    parameters = list(inspect.signature(symbol).parameters.values())[int(method) :]
     bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
     return shorten_powers(str(inspect.Signature(bare))[1:-1].replace("'", '"'))
 

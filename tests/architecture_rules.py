@@ -50,14 +50,14 @@ META_NAMES = {"setattr", "delattr", "dataclass_transform", "make_dataclass", "ne
 def too_long(source: Source, limit: int) -> list[str]:
     """Files of more lines than the limit."""
     lines = source.text.count("\n")
-    return [source.at(lines, f"has {lines} lines, over {limit}")] if lines > limit else []
+    return [source.finding(lines, f"has {lines} lines, over {limit}")] if lines > limit else []
 
 
 def vague_name(source: Source) -> list[str]:
     """Files and folders whose name says nothing."""
     words = set(re.split(r"[._]", source.module.rpartition(".")[2]))
     matches = sorted(words & VAGUE_NAMES)
-    return [source.at(1, f"is called {matches[0]}: name the idea")] if matches else []
+    return [source.finding(1, f"is called {matches[0]}: name the idea")] if matches else []
 
 
 def metaprogramming(source: Source) -> list[str]:
@@ -65,15 +65,15 @@ def metaprogramming(source: Source) -> list[str]:
     problems = []
     for node in source.nodes:
         if isinstance(node, ast.FunctionDef) and node.name in META_METHODS:
-            problems.append(source.at(node.lineno, f"defines {node.name}"))
+            problems.append(source.finding(node.lineno, f"defines {node.name}"))
         elif isinstance(node, ast.ClassDef) and any(k.arg == "metaclass" for k in node.keywords):
-            problems.append(source.at(node.lineno, f"{node.name} has a metaclass"))
+            problems.append(source.finding(node.lineno, f"{node.name} has a metaclass"))
         elif isinstance(node, ast.Name) and node.id in META_NAMES:
-            problems.append(source.at(node.lineno, f"uses {node.id}"))
+            problems.append(source.finding(node.lineno, f"uses {node.id}"))
         elif isinstance(node, ast.Attribute) and node.attr in META_NAMES:
-            problems.append(source.at(node.lineno, f"uses {node.attr}"))
+            problems.append(source.finding(node.lineno, f"uses {node.attr}"))
         elif isinstance(node, ast.Call) and len(node.args) == 3 and _calls(node) == "type":
-            problems.append(source.at(node.lineno, "makes a class with type()"))
+            problems.append(source.finding(node.lineno, "makes a class with type()"))
     return problems
 
 
@@ -90,21 +90,21 @@ def float_functions(source: Source) -> list[str]:
         elif entry.module.partition(".")[0] in {"math", "cmath", "numpy"} and (
             {entry.name, entry.module.rpartition(".")[2]} & FLOAT_FUNCTIONS
         ):
-            problems.append(source.at(entry.line, f"imports {entry.name} from {entry.module}"))
+            problems.append(source.finding(entry.line, f"imports {entry.name} from {entry.module}"))
     for node in source.nodes:
         if isinstance(node, ast.Attribute) and node.attr in FLOAT_FUNCTIONS:
             if isinstance(node.value, ast.Name) and node.value.id in modules:
-                problems.append(source.at(node.lineno, f"uses {node.value.id}.{node.attr}"))
+                problems.append(source.finding(node.lineno, f"uses {node.value.id}.{node.attr}"))
             elif node.attr == "dot":
-                problems.append(source.at(node.lineno, "uses .dot"))
+                problems.append(source.finding(node.lineno, "uses .dot"))
         elif isinstance(node, ast.BinOp | ast.AugAssign):
             if isinstance(node.op, ast.MatMult):
-                problems.append(source.at(node.lineno, "uses @"))
+                problems.append(source.finding(node.lineno, "uses @"))
             elif isinstance(node.op, ast.Pow):
                 binary = isinstance(node, ast.BinOp)
                 sides = [node.left, node.right] if binary else [node.target, node.value]
                 if any(map(_is_float, sides)) and not all(map(_is_constant, sides)):
-                    problems.append(source.at(node.lineno, "uses ** on floats"))
+                    problems.append(source.finding(node.lineno, "uses ** on floats"))
     return problems
 
 
@@ -123,13 +123,13 @@ def clock_reads(source: Source) -> list[str]:
     problems = []
     for entry in source.imports:
         if entry.module == "time" and entry.name in CLOCKS["time"]:
-            problems.append(source.at(entry.line, f"imports {entry.name} from time"))
+            problems.append(source.finding(entry.line, f"imports {entry.name} from time"))
     for node in source.nodes:
         if isinstance(node, ast.Attribute):
             inner = node.value
             owner = inner.attr if isinstance(inner, ast.Attribute) else getattr(inner, "id", "")
             if node.attr in CLOCKS.get(owner, ()):
-                problems.append(source.at(node.lineno, f"reads {owner}.{node.attr}"))
+                problems.append(source.finding(node.lineno, f"reads {owner}.{node.attr}"))
     return problems
 
 
@@ -138,14 +138,14 @@ def unsafe_code(source: Source) -> list[str]:
     problems = []
     for entry in source.imports:
         if entry.module.partition(".")[0] in UNSAFE_MODULES:
-            problems.append(source.at(entry.line, f"imports {entry.module}"))
+            problems.append(source.finding(entry.line, f"imports {entry.module}"))
     for node in source.nodes:
         if not isinstance(node, ast.Call):
             continue
         if _calls(node) in UNSAFE_CALLS:
-            problems.append(source.at(node.lineno, f"calls {_calls(node)}"))
+            problems.append(source.finding(node.lineno, f"calls {_calls(node)}"))
         if any(k.arg == "allow_pickle" for k in node.keywords):
-            problems.append(source.at(node.lineno, "passes allow_pickle"))
+            problems.append(source.finding(node.lineno, "passes allow_pickle"))
     return problems
 
 
@@ -155,7 +155,7 @@ def any_in_signatures(source: Source) -> list[str]:
 
     def check(node: ast.expr | None, name: str) -> None:
         if node is not None and _names_any(node):
-            problems.append(source.at(node.lineno, f"{name} is typed with Any"))
+            problems.append(source.finding(node.lineno, f"{name} is typed with Any"))
 
     def walk(body: Sequence[ast.stmt], prefix: str) -> None:
         for node in body:
@@ -237,7 +237,7 @@ def upward_imports(
     """
     place = layers.place(source.module)
     if place is None:
-        return [source.at(1, f"{source.module} is in no layer")]
+        return [source.finding(1, f"{source.module} is in no layer")]
     problems = []
     for entry in source.imports:
         whole = f"{entry.module}.{entry.name}"
@@ -251,13 +251,13 @@ def upward_imports(
             if target_place is None:
                 if any(under(target, row_name) for row_name in layers.tops):
                     problems.append(
-                        source.at(entry.line, f"imports {target}, which is in no layer")
+                        source.finding(entry.line, f"imports {target}, which is in no layer")
                     )
             elif target_place[0] < place[0] or (
                 target_place[0] == place[0] and target_place[1] != place[1]
             ):
                 problems.append(
-                    source.at(entry.line, f"{place[1]} imports {target}, of {target_place[1]}")
+                    source.finding(entry.line, f"{place[1]} imports {target}, of {target_place[1]}")
                 )
     return problems
 
@@ -278,16 +278,16 @@ def circle(sources: Collection[Source]) -> list[str]:
 
 
 def outside_imports(
-    source: Source, allowed: Mapping[str, Collection[str]], own: Collection[str]
+    source: Source, allowed: Mapping[str, Collection[str]], own_packages: Collection[str]
 ) -> list[str]:
     """Third-party packages that this module may not import; `allowed`: package → importers."""
     problems = []
     for entry in source.imports:
         top = entry.module.partition(".")[0]
-        if top in STANDARD_LIBRARY or top in own:
+        if top in STANDARD_LIBRARY or top in own_packages:
             continue
         if not any(under(source.module, importer) for importer in allowed.get(top, ())):
-            problems.append(source.at(entry.line, f"imports {top}"))
+            problems.append(source.finding(entry.line, f"imports {top}"))
     return problems
 
 
@@ -295,7 +295,9 @@ def several_engines(source: Source, engines: Sequence[Collection[str]]) -> list[
     """More than one third-party engine in one file; an engine may be several packages."""
     tops = {entry.module.partition(".")[0] for entry in source.imports}
     groups = [sorted(tops & set(engine)) for engine in engines if tops & set(engine)]
-    return [source.at(1, f"uses {groups}: one engine for each file")] if len(groups) > 1 else []
+    return (
+        [source.finding(1, f"uses {groups}: one engine for each file")] if len(groups) > 1 else []
+    )
 
 
 def not_public(source: Source, library: str, public: Mapping[str, Collection[str]]) -> list[str]:
@@ -307,12 +309,14 @@ def not_public(source: Source, library: str, public: Mapping[str, Collection[str
         if entry.name is None:
             aliases[entry.bound_to] = library if entry.bound_to == library else entry.module
             if entry.module not in public:
-                problems.append(source.at(entry.line, f"imports {entry.module}"))
+                problems.append(source.finding(entry.line, f"imports {entry.module}"))
         elif entry.name not in public.get(entry.module, ()):
             if f"{entry.module}.{entry.name}" in public:
                 aliases[entry.bound_to] = f"{entry.module}.{entry.name}"
             else:
-                problems.append(source.at(entry.line, f"imports {entry.name} from {entry.module}"))
+                problems.append(
+                    source.finding(entry.line, f"imports {entry.name} from {entry.module}")
+                )
     for node in source.nodes:
         if not isinstance(node, ast.Attribute):
             continue
@@ -322,9 +326,9 @@ def not_public(source: Source, library: str, public: Mapping[str, Collection[str
         if owner in aliases:
             module = aliases[owner]
             if node.attr not in public.get(module, ()) and f"{module}.{node.attr}" not in public:
-                problems.append(source.at(node.lineno, f"uses {module}.{node.attr}"))
+                problems.append(source.finding(node.lineno, f"uses {module}.{node.attr}"))
         elif (owner, node.attr) == ("os", "_exit"):
             continue  # documented, whatever its name looks like
         elif is_private(node.attr) and owner not in {"self", "cls", "super"}:
-            problems.append(source.at(node.lineno, f"uses .{node.attr} of another object"))
+            problems.append(source.finding(node.lineno, f"uses .{node.attr} of another object"))
     return problems

@@ -40,8 +40,8 @@ def figures(rows: Rows) -> dict[str, Any]:
         low, high = quantile(p), quantile(q)
         return None if low is None or high is None else high - low
 
-    def mean(of: Sequence[Fraction]) -> Fraction | None:
-        return sum(of, Fraction(0)) / len(of) if of else None
+    def mean(numbers: Sequence[Fraction]) -> Fraction | None:
+        return sum(numbers, Fraction(0)) / len(numbers) if numbers else None
 
     drop = math.floor(n * Fraction(1, 10))
     middle = values[drop : n - drop]
@@ -100,7 +100,7 @@ def moments(rows: Rows) -> dict[str, Any]:
     return result
 
 
-def _case(metric: Accumulator, others: Sequence[Accumulator], **more: Any) -> Case[Any]:
+def _case(metric: Accumulator, mismatches: Sequence[Accumulator], **more: Any) -> Case[Any]:
     row, columns = (
         (_weighted, ("values", "weights")) if more.pop("weighted", False) else (_value, ("values",))
     )
@@ -111,7 +111,7 @@ def _case(metric: Accumulator, others: Sequence[Accumulator], **more: Any) -> Ca
         row,
         strategies.columns(*columns),
         refused=refused,
-        others=(*others, HistogramAUC()),
+        others=(*mismatches, HistogramAUC()),
         oracle=oracle,
         **more,
     )

@@ -153,12 +153,12 @@ class EveryCaseIsRead:
             terminalreporter.line("\n".join(self.wrong))
 
 
-def same_result(result: object, other: object) -> bool:
+def same_result(result: object, expected: object) -> bool:
     """Whether two frozen results are equal, where nan equals itself, as in every dataclass before
     Python 3.13."""
-    if result == other:
+    if result == expected:
         return True
-    assert is_dataclass(result) and is_dataclass(other)
+    assert is_dataclass(result) and is_dataclass(expected)
     names = [field.name for field in fields(result) if field.compare]
-    pairs = [(getattr(result, name), getattr(other, name)) for name in names]
-    return type(result) is type(other) and all((a,) == (b,) for a, b in pairs)
+    pairs = [(getattr(result, name), getattr(expected, name)) for name in names]
+    return type(result) is type(expected) and all((a,) == (b,) for a, b in pairs)

@@ -133,7 +133,7 @@ def events(experiments: Mapping[str, Declared], day: int) -> Iterator[dict[str, 
         }
 
 
-def made(
+def make_store(
     experiments: Mapping[str, Declared], metrics: Mapping[str, str], looks: int, folder: Path
 ) -> Path:
     """A store of these experiments after eight days, with a look at the end of each of the last."""
@@ -180,7 +180,7 @@ def write(experiments: Mapping[str, Declared], metrics: Mapping[str, str], folde
 
 
 EXPERIMENT_SCENES: Final[Mapping[str, Callable[[Path], Path]]] = {
-    "one_experiment": partial(made, ONE, THREE, DAYS),
-    "twenty_experiments": partial(made, TWENTY, THREE, DAYS),
-    "two_experiments": partial(made, TWO, FIFTY, 2),
+    "one_experiment": partial(make_store, ONE, THREE, DAYS),
+    "twenty_experiments": partial(make_store, TWENTY, THREE, DAYS),
+    "two_experiments": partial(make_store, TWO, FIFTY, 2),
 }

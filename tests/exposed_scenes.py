@@ -104,7 +104,7 @@ def events() -> Iterator[dict[str, object]]:
             yield {"ts": ms, **event}
 
 
-def made(folder: Path) -> Path:
+def make_store(folder: Path) -> Path:
     """The store, with a look at the end of each half of the stream."""
     config = folder / "config.toml"
     config.write_text(CONFIG, encoding="utf-8")
@@ -116,4 +116,4 @@ def made(folder: Path) -> Path:
     return folder / "store.db"
 
 
-EXPOSED_SCENES: Final[Mapping[str, Callable[[Path], Path]]] = {"exposed": made}
+EXPOSED_SCENES: Final[Mapping[str, Callable[[Path], Path]]] = {"exposed": make_store}

@@ -121,7 +121,7 @@ def events(days: int, a_day: int) -> Iterator[dict[str, object]]:
             }
 
 
-def made(experiment: str, days: int, folder: Path) -> Path:
+def make_store(experiment: str, days: int, folder: Path) -> Path:
     """A store of every newer metric; without days it is empty."""
     lines = (json.dumps(event) for event in events(days, 1200))
     (folder / "events.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -144,8 +144,8 @@ EXPERIMENT_OF_USERS: Final = EXPERIMENT.format(
     mdes='{ "latency.p90" = 10, "policy.snips" = 0.02, "uplift.qini" = 0.02 }',
 )
 METRIC_SCENES: Final[Mapping[str, Callable[[Path], Path]]] = {
-    "metrics": partial(made, "", 3),
-    "metrics-rows": partial(made, EXPERIMENT_OF_ROWS, 3),
-    "metrics-users": partial(made, EXPERIMENT_OF_USERS, 3),
-    "metrics-empty": partial(made, EXPERIMENT_OF_ROWS, 0),
+    "metrics": partial(make_store, "", 3),
+    "metrics-rows": partial(make_store, EXPERIMENT_OF_ROWS, 3),
+    "metrics-users": partial(make_store, EXPERIMENT_OF_USERS, 3),
+    "metrics-empty": partial(make_store, EXPERIMENT_OF_ROWS, 0),
 }

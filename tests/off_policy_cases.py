@@ -38,7 +38,7 @@ _REFUSED: tuple[dict[str, object], ...] = (
 )
 
 
-def _kept(number: float) -> Fraction:
+def _factor(number: float) -> Fraction:
     """A number, or 0 where it is too small for exact products."""
     return Fraction(number) if abs(number) >= 2.0**-200 else Fraction(0)
 
@@ -50,8 +50,8 @@ def _over(above: Fraction, below: Fraction | int) -> Fraction | None:
 def values(rows: Rows, clip: float) -> dict[str, Any]:
     """By the definitions, in fractions; only the weight is rounded."""
     n, zero = len(rows), Fraction(0)
-    weights = [_kept(target / logged) for logged, target, *_ in rows]
-    rewards = [_kept(row[2]) for row in rows]
+    weights = [_factor(target / logged) for logged, target, *_ in rows]
+    rewards = [_factor(row[2]) for row in rows]
     pairs = [*zip(weights, rewards, strict=True)]
     total = sum(weights, zero)
     weighted = sum((w * r for w, r in pairs), zero)
@@ -60,8 +60,10 @@ def values(rows: Rows, clip: float) -> dict[str, Any]:
     predicted = sum(len(row) == 5 for row in rows)
     dr = sndr = None
     if predicted == n > 0:
-        p = sum((_kept(row[4]) for row in rows), zero)
-        rest = sum((w * (r - _kept(row[3])) for (w, r), row in zip(pairs, rows, strict=True)), zero)
+        p = sum((_factor(row[4]) for row in rows), zero)
+        rest = sum(
+            (w * (r - _factor(row[3])) for (w, r), row in zip(pairs, rows, strict=True)), zero
+        )
         dr, sndr = (p + rest) / n, p / n + rest / total if total else None
     return {
         "raw": {**raw, "dr": dr, "sndr": sndr},

@@ -76,7 +76,9 @@ def events(a_day: int) -> Iterator[dict[str, object]]:
                 yield {"ts": START_MS + day * DAY_MS, **base, "country": "AA", **bad}
 
 
-def made(metrics: Mapping[str, str], rails: Mapping[str, float], a_day: int, folder: Path) -> Path:
+def make_store(
+    metrics: Mapping[str, str], rails: Mapping[str, float], a_day: int, folder: Path
+) -> Path:
     """A store of some metrics and guardrails; without events a day it is empty."""
     lines = (json.dumps(event) for event in (events(a_day) if a_day else ()))
     (folder / "events.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -96,8 +98,8 @@ def judged(name: str, folder: Path) -> Path:
 
 
 SCENES: Final[Mapping[str, Callable[[Path], Path]]] = {
-    "three": partial(made, THREE, RAILS, 2400),
-    "fifty": partial(made, MANY, MANY_RAILS, 1200),
-    "empty": partial(made, THREE, RAILS, 0),
+    "three": partial(make_store, THREE, RAILS, 2400),
+    "fifty": partial(make_store, MANY, MANY_RAILS, 1200),
+    "empty": partial(make_store, THREE, RAILS, 0),
     **{name: partial(judged, name) for name in ("loss", "broken", "ratio")},
 }

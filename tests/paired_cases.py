@@ -18,12 +18,15 @@ from tests.user_cases import user_groups
 from tests.weighted_cases import WEIGHTED
 
 
-def paired(inner: Case[Any], own: str = "scores") -> Case[Any]:
+def paired(inner: Case[Any], own_column: str = "scores") -> Case[Any]:
     """Rows (row of the inner case, row whose own column the second model has)."""
 
     def columns(rows: Rows) -> dict[str, object]:
         a, b = (dict(inner.columns([row[model] for row in rows])) for model in (0, 1))
-        return {**{name: a[name] for name in a if name != own}, **_own(own, a[own], b[own])}
+        return {
+            **{name: a[name] for name in a if name != own_column},
+            **_pair(own_column, a[own_column], b[own_column]),
+        }
 
     def oracle(rows: Rows) -> Mapping[str, Any]:
         assert inner.oracle is not None
@@ -33,21 +36,22 @@ def paired(inner: Case[Any], own: str = "scores") -> Case[Any]:
     name = f"Paired({inner})"
     bad: list[dict[str, object]] = []
     for arguments in inner.refused:
-        rest = {name: column for name, column in arguments.items() if name != own}
-        bad.append({**rest, **_own(own, arguments.get(own), arguments.get(own))})
+        rest = {name: arguments[name] for name in arguments if name != own_column}
+        column = arguments.get(own_column)
+        bad.append({**rest, **_pair(own_column, column, column)})
     good = columns([(row, row) for row in inner.small[:2]]) if inner.small else {}
     return Case(
         empty,
         st.tuples(inner.row, inner.row),
         columns,
-        refused=[*bad, {**good, own: [1, 2]}, {}],
+        refused=[*bad, {**good, own_column: [1, 2]}, {}],
         others=(inner.empty, Paired(Ratio(), "denominators"), Paired(HistogramAUC(resolution=2))),
         oracle=oracle if inner.oracle else None,
         name=name,
     )
 
 
-def _own(name: str, a: object, b: object) -> dict[str, object]:
+def _pair(name: str, a: object, b: object) -> dict[str, object]:
     return {f"{name}_a": a, f"{name}_b": b}
 
 

@@ -127,7 +127,7 @@ class Server(Postgres):
         command += ["--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
         process = self._popen(command, stdin=subprocess.DEVNULL)
         if process.wait() != 0:
-            raise Unavailable(f"initdb failed:\n{self._said()}")
+            raise Unavailable(f"initdb failed:\n{self._log_tail()}")
         (folder / "data" / "pg_hba.conf").write_text(ACCESS, encoding="utf-8")
 
     def _popen(self, command: list[str], stdin: int) -> subprocess.Popen[bytes]:
@@ -145,7 +145,7 @@ class Server(Postgres):
                 extra_groups=None if whose is None else [],
             )
 
-    def _said(self) -> str:
+    def _log_tail(self) -> str:
         return self.log.read_text(errors="replace")[-4000:]
 
     def start(self) -> Server:
@@ -161,7 +161,9 @@ class Server(Postgres):
                 return self
             if self._process.poll() is not None or time.monotonic() > limit:
                 self.kill()
-                raise Unavailable(f"PostgreSQL did not start; the end of its log:\n{self._said()}")
+                raise Unavailable(
+                    f"PostgreSQL did not start; the end of its log:\n{self._log_tail()}"
+                )
             time.sleep(0.02)
 
     def stop(self) -> None:

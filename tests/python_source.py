@@ -55,7 +55,7 @@ class Source:
         is_package = self.path.endswith("__init__.py")
         return self.module if is_package else self.module.rpartition(".")[0]
 
-    def at(self, line: int, message: str) -> str:
+    def finding(self, line: int, message: str) -> str:
         """A finding."""
         return f"{self.path}:{line}: {message}"
 

@@ -41,7 +41,7 @@ def _candidates() -> Iterator[Path]:
         yield from sorted(pyenv.glob(f"3.{minor}.*/bin/python"))
 
 
-def found() -> dict[str, Path]:
+def installed_pythons() -> dict[str, Path]:
     """One Python for each version from 3.11 on, such as `3.12`, that can make environments."""
     pythons: dict[str, Path] = {}
     for path in _candidates():
@@ -54,7 +54,7 @@ def found() -> dict[str, Path]:
     return dict(sorted(pythons.items(), key=lambda entry: int(entry[0].partition(".")[2])))
 
 
-def named() -> list[str]:
+def declared_versions() -> list[str]:
     """The versions that pyproject.toml says are tested."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return re.findall(r":: (3\.\d+)$", "\n".join(project["classifiers"]), re.MULTILINE)
@@ -92,8 +92,8 @@ def laws(version: str, python: Path) -> int:
 def main() -> int:
     """Run them on each Python but this one, which `make check` is for."""
     current_version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    failed, pythons = [], found()
-    for version in named():
+    failed, pythons = [], installed_pythons()
+    for version in declared_versions():
         if version not in pythons:
             hint = "to test it, set STREAMMETRICS_PYTHONS to its path"
             sys.stderr.write(f"== no Python {version} on this machine; {hint}\n")

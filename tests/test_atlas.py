@@ -17,7 +17,7 @@ from docs.atlas.definition import Definition
 from docs.atlas.definitions import DEFINITIONS, our_value, rows_digest
 from tests.requirements import ROOT
 
-KEPT = page.kept()
+KEPT = page.stored_values()
 LIBRARIES: dict[str, dict[str, Any]] = KEPT["libraries"]
 KEYS = [definition.key for definition in DEFINITIONS]
 each_adapter = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.name)
@@ -64,7 +64,7 @@ def test_a_nightly_run_reports_a_value_that_changes_with_a_version_and_writes_no
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answers = {name: dict(library) for name, library in LIBRARIES.items()}
-    monkeypatch.setattr(atlas, "asked", lambda adapter: answers[adapter.name])
+    monkeypatch.setattr(atlas, "record_of", lambda adapter: answers[adapter.name])
     assert atlas.main(["--check"]) == 0
     assert capsys.readouterr().out == ""
     river = LIBRARIES["river"]
@@ -73,7 +73,7 @@ def test_a_nightly_run_reports_a_value_that_changes_with_a_version_and_writes_no
     assert atlas.main(["--check"]) == 1
     expected = f"river {river['version']} to 99: auc_rare was 0.5, is 0.75\n"
     assert capsys.readouterr().out == expected
-    assert page.kept() == KEPT
+    assert page.stored_values() == KEPT
 
 
 def test_a_library_without_its_environment_keeps_its_values(

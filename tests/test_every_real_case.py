@@ -50,7 +50,7 @@ class Run:
 
 
 @pytest.fixture
-def known(data: Path) -> set[str]:
+def case_ids(data: Path) -> set[str]:
     """All that are to be read."""
     return {case_id for case_id in ids(data) if not is_left(case_id)}
 
@@ -64,23 +64,23 @@ def test_no_two_cases_have_one_id_and_every_reason_is_of_a_case(data: Path) -> N
     assert sum(map(is_left, case_ids)) == 78
 
 
-def test_a_run_of_all_tests_fails_where_none_reads_a_case(known: set[str]) -> None:
-    assert Run(known).end() == []
-    assert Run(known - {ONE}).end() == [ONE]
-    assert Run(known | {"yeast/ml_lrap"}).end() == ["yeast/ml_lrap"]
+def test_a_run_of_all_tests_fails_where_none_reads_a_case(case_ids: set[str]) -> None:
+    assert Run(case_ids).end() == []
+    assert Run(case_ids - {ONE}).end() == [ONE]
+    assert Run(case_ids | {"yeast/ml_lrap"}).end() == ["yeast/ml_lrap"]
 
 
-def test_a_run_of_some_tests_and_one_that_failed_say_nothing(known: set[str]) -> None:
+def test_a_run_of_some_tests_and_one_that_failed_say_nothing(case_ids: set[str]) -> None:
     reader = min(readers())
-    subset = known - {ONE}
+    subset = case_ids - {ONE}
     assert Run(subset, args=[f"{reader}::test_this"]).end() == []
     assert Run(subset, without=[reader]).end() == []
     assert Run(subset, deselected=[reader]).end() == []
     assert Run(subset).end(exitstatus=1) == []
 
 
-def test_what_any_worker_reads_is_read(known: set[str]) -> None:
-    workers = [Run(known - {ONE, OTHER}, worker=True), Run({OTHER}, worker=True)]
+def test_what_any_worker_reads_is_read(case_ids: set[str]) -> None:
+    workers = [Run(case_ids - {ONE, OTHER}, worker=True), Run({OTHER}, worker=True)]
     controller = Run((), without=readers())  # which collects nothing
     for worker in workers:
         assert worker.end() == []

@@ -342,7 +342,11 @@ def test_one_function_more_that_is_called_counts() -> None:
     name = "test_one_function_more_that_is_called_counts"
     assert crossing(inner) == {name: 1}
     assert crossing(outer)[name] >= 4
-    assert crossing(lambda: source("a").at(1, "b")) == {name: 1, "source": 1, "Source.at": 1}
+    assert crossing(lambda: source("a").finding(1, "b")) == {
+        name: 1,
+        "source": 1,
+        "Source.finding": 1,
+    }
     assert calls.crossed(lambda: source("a"), calls.PACKAGES) == {}
 
 

@@ -40,7 +40,7 @@ WHEEL = "Tag: cp311-cp311-manylinux_2_27_x86_64"
 
 
 @pytest.fixture
-def on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cpuinfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file that describes the processor."""
     file = tmp_path / "cpuinfo"
     monkeypatch.setattr(machine, "_CPUINFO", file)
@@ -49,16 +49,18 @@ def on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @of_known_numpy
-def test_only_zen_4_needs_a_setting(on: Path) -> None:
+def test_only_zen_4_needs_a_setting(cpuinfo: Path) -> None:
     assert check_machine() == {}  # no such file, as on other systems than Linux
     for name, text in PROCESSORS.items():
-        on.write_text(text, encoding="utf-8")
+        cpuinfo.write_text(text, encoding="utf-8")
         assert list(check_machine()) == [VARIABLE] * (name == "Zen 4"), name
 
 
 @pytest.mark.parametrize("name", [VARIABLE, "NPY_ENABLE_CPU_FEATURES"])
-def test_a_setting_of_the_user_stays(on: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    on.write_text(ZEN_4, encoding="utf-8")
+def test_a_setting_of_the_user_stays(
+    cpuinfo: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    cpuinfo.write_text(ZEN_4, encoding="utf-8")
     monkeypatch.setenv(name, "")
     assert check_machine() == {}
 

@@ -15,7 +15,7 @@ CASES = cases(ROWS)
 
 
 @pytest.fixture(scope="module")
-def alone() -> Iterator[Executor]:
+def executor() -> Iterator[Executor]:
     """A process of its own: in this one, threads of earlier tests may allocate meanwhile."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
         yield process
@@ -28,5 +28,5 @@ def wrong_moments(name: str) -> list[Held]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_nbytes_is_what_is_held(name: str, alone: Executor) -> None:
-    assert alone.submit(wrong_moments, name).result() == []
+def test_nbytes_is_what_is_held(name: str, executor: Executor) -> None:
+    assert executor.submit(wrong_moments, name).result() == []

@@ -13,7 +13,7 @@ import pytest
 from benchmarks import bench_sorting, growth_picture, page, targets
 from benchmarks.answer import Answer
 from benchmarks.harness import Timing
-from benchmarks.questions import QUESTIONS, others
+from benchmarks.questions import QUESTIONS, other_benchmarks
 from benchmarks.quietest import quietest
 
 KEPT = json.loads(page.FIGURES.read_text(encoding="utf-8"))
@@ -118,7 +118,7 @@ def test_each_target_is_of_a_line_that_was_measured() -> None:
             assert KEPT["quick"] or not WHOLE, target  # a quick run leaves out the largest
             assert f"{target.key}: {target.line} | not measured" in page.tables()["targets"]
             continue
-        timing = targets.named(answer, target.line)
+        timing = targets.timing_of(answer, target.line)
         assert target.limit(answer) > 0
         measured = {t.peer for t in answer.timings if t.peer and t.task == timing.task}
         assert set(target.ahead) <= measured
@@ -167,7 +167,7 @@ def test_a_target_that_has_none_is_judged_by_nanoseconds() -> None:
 def test_each_question_is_a_file_that_can_be_asked() -> None:
     for module in QUESTIONS.values():
         assert callable(importlib.import_module(f"benchmarks.{module}").ask), module
-        assert module not in others()
+        assert module not in other_benchmarks()
 
 
 def test_of_several_runs_the_answers_stand_that_were_least_disturbed() -> None:

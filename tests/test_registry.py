@@ -71,7 +71,7 @@ def test_a_name_is_ours_or_that_of_an_entry_point_which_nothing_imports_before(
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
+    ("place", "message"),
     [
         ("Rato", r"type: expected one of .*, or module:Class, got 'Rato'; did you mean 'Ratio'\?"),
         ("no.such:X", "expected a module that Python finds, got no.such: .*; install its package"),
@@ -83,8 +83,8 @@ def test_a_name_is_ours_or_that_of_an_entry_point_which_nothing_imports_before(
         ("Broken", "a module that can be imported, got .*broken: ModuleNotFoundError"),
     ],
 )
-def test_a_name_of_no_metric_says_what_is_wrong(package: str, place: str, said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
+def test_a_name_of_no_metric_says_what_is_wrong(package: str, place: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
         metric_type(place.format(package))
 
 

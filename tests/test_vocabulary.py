@@ -52,7 +52,7 @@ def sources() -> tuple[Source, ...]:
     return tuple(chain.from_iterable(map(sources_of, SOURCES)))
 
 
-def found(source: Source) -> list[tuple[int, str]]:
+def banned_names(source: Source) -> list[tuple[int, str]]:
     """The names with a banned word, alone or among others."""
     return [(line, name) for line, name in names(source) if BANNED & {*words_of(name), name}]
 
@@ -64,7 +64,7 @@ def test_each_place_of_the_glossary_is_a_module() -> None:
 
 
 def test_no_name_has_a_word_that_the_glossary_replaces() -> None:
-    lines_by_path = {source.path: found(source) for source in sources()}
+    lines_by_path = {source.path: banned_names(source) for source in sources()}
     assert {path: lines for path, lines in lines_by_path.items() if lines} == {}
 
 
@@ -85,5 +85,5 @@ def test_no_text_of_the_code_or_the_docs_has_the_old_dialect() -> None:
 def test_a_replaced_word_is_found() -> None:
     text = "def _absorb_rows(): ...\nself.recount = 1\nclass Pulse: ...\nlost = 2"
     expected = [(1, "_absorb_rows"), (3, "Pulse"), (2, "recount")]
-    assert found(Source("a", "a.py", text)) == expected
+    assert banned_names(Source("a", "a.py", text)) == expected
     assert words_of("_BadShareRows2") == ["bad", "share", "rows"]

@@ -130,7 +130,7 @@ def test_the_programs_of_the_readme_print_the_same_on_each_python(
     dist: Path, tmp_path: Path
 ) -> None:
     (wheel,) = dist.glob("*.whl")
-    versions = pythons.found()
+    versions = pythons.installed_pythons()
     assert f"{sys.version_info.major}.{sys.version_info.minor}" in versions
     assert PROGRAMS
     printed: dict[str, list[str]] = {}
@@ -190,7 +190,7 @@ def test_the_commands_start_after_the_line_that_the_readme_installs_with(
 
 
 def test_each_python_that_the_project_names_is_one_that_ci_tests() -> None:
-    versions = pythons.named()
+    versions = pythons.declared_versions()
     for workflow in ("tests", "wheels"):
         text = (ROOT / f".github/workflows/{workflow}.yml").read_text(encoding="utf-8")
         assert [re.findall(r'"([\d.]+)"', line) for line in re.findall(r"python: (\[.*\])", text)]
@@ -269,7 +269,7 @@ class Image:
 def test_the_stages_of_the_image_give_a_command_line_that_counts(tmp_path: Path) -> None:
     text = DOCKERFILE.read_text(encoding="utf-8")
     version = re.findall(r"^ARG PYTHON=(.*)$", text, re.MULTILINE)[0]
-    versions = pythons.found()
+    versions = pythons.installed_pythons()
     if version not in versions:
         pytest.skip(f"no Python {version}. To enable: install it, with its venv module")
     built_from = text.replace("ARG COMMIT=\n", f"ARG COMMIT={'0123456789' * 4}\n")

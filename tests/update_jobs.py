@@ -97,8 +97,8 @@ def _rows(case: Case[Any]) -> Sequence[Any]:
 
     @few
     @given(st.lists(case.row, min_size=4, max_size=4))
-    def draw(more: list[Any]) -> None:
-        rows.extend(more)
+    def draw(new_rows: list[Any]) -> None:
+        rows.extend(new_rows)
 
     draw()
     return rows

@@ -103,7 +103,7 @@ def _trapezoids(rows: Rows, height: Height) -> Fraction:
     return area
 
 
-def _case(metric: Accumulator, others: Sequence[Accumulator], **more: Any) -> Case[Any]:
+def _case(metric: Accumulator, mismatches: Sequence[Accumulator], **more: Any) -> Case[Any]:
     columns = "labels", "scores", "treated"
     row, columns = (
         (_weighted, (*columns, "weights")) if more.pop("weighted", False) else (_row, columns)
@@ -114,7 +114,7 @@ def _case(metric: Accumulator, others: Sequence[Accumulator], **more: Any) -> Ca
         row,
         strategies.columns(*columns),
         refused=_REFUSED,
-        others=(*others, HistogramAUC()),
+        others=(*mismatches, HistogramAUC()),
         oracle=oracle,
         **more,
     )

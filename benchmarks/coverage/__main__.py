@@ -12,7 +12,7 @@ from benchmarks.coverage.table import Table
 from benchmarks.coverage.tables import TABLES
 
 
-def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """The options of the command."""
     keys = [table.key for table in TABLES]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
@@ -23,12 +23,12 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
         action="store_true",
         help="write them to docs/inference.md and draw the picture",
     )
-    return parser.parse_args(given)
+    return parser.parse_args(argv)
 
 
-def main(given: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Run the requested tables."""
-    options = arguments(given)
+    options = arguments(argv)
     chosen = [table for table in TABLES if not options.only or table.key in options.only]
     work = sum((options.replicates or r.replicates) * r.ms for table in chosen for r in table.rows)
     progress = Progress(work)
@@ -37,7 +37,7 @@ def main(given: Sequence[str] | None = None) -> None:
         sys.stdout.write(f"{table.key}\n\n{text}\n\n")
         sys.stdout.flush()
         if options.page:
-            page.put(table.key, text)
+            page.write_table(table.key, text)
             if table.key == page.PICTURED:
                 page.draw(figures)
     progress.end()

@@ -26,19 +26,19 @@ def best_f1(share: float, shift: float, spread: float) -> float:
 
 
 def chosen(
-    n: int, share: float, shift: float, users: int, own: float, rng: np.random.Generator
+    n: int, share: float, shift: float, users: int, deviation: float, rng: np.random.Generator
 ) -> list[float]:
     """Whether the interval of the best F1 holds that of all rows; whether it is below the interval
     and whether above; and how much too high the estimate is, in its errors.
 
-    own: the deviation of what each user adds to their scores, which are otherwise standard normal.
+    deviation: that of what each user adds to their scores, which are otherwise standard normal.
     """
     who = np.arange(n) if users == n else rng.integers(0, users, n)
     labels = rng.random(n) < share
-    scores = rng.standard_normal(n) + shift * labels + own * rng.standard_normal(users)[who]
+    scores = rng.standard_normal(n) + shift * labels + deviation * rng.standard_normal(users)[who]
     state = UserGroups(HistogramAUC())
     state.update(who, labels=labels, scores=squashed(scores))
-    value = best_f1(share, shift, float(np.hypot(1.0, own)))
+    value = best_f1(share, shift, float(np.hypot(1.0, deviation)))
     interval = state.compute().interval("best_f_beta(1)")
     below, above = value < interval.lower, value > interval.upper
     return [
@@ -49,9 +49,11 @@ def chosen(
     ]
 
 
-def row(name: str, n: int, share: float, shift: float, users: int, own: float, ms: float) -> Row:
+def row(
+    name: str, n: int, share: float, shift: float, users: int, deviation: float, ms: float
+) -> Row:
     """A row of the table."""
-    return Row(name, partial(chosen, n, share, shift, users, own), 200, ms)
+    return Row(name, partial(chosen, n, share, shift, users, deviation), 200, ms)
 
 
 CHOSEN: Final = Table(

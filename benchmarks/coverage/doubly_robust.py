@@ -61,7 +61,7 @@ def modelled(
     return {**rows, "predicted_logged": q, "predicted_target": q}, value
 
 
-def held(log: Log, n: int, rng: np.random.Generator) -> list[float]:
+def coverage_figures(log: Log, n: int, rng: np.random.Generator) -> list[float]:
     """Whether there is an interval; whether it holds the value of the target, by Student's t alone
     and as it is; whether that with the greatest error does; and the width of the first by that of
     the last."""
@@ -87,7 +87,7 @@ def held(log: Log, n: int, rng: np.random.Generator) -> list[float]:
 
 def row(name: str, log: Log, n: int, ms: float = 4.0) -> Row:
     """A row of the table."""
-    return Row(name, partial(held, log, n), 1000, ms)
+    return Row(name, partial(coverage_figures, log, n), 1000, ms)
 
 
 DOUBLY_ROBUST: Final = Table(

@@ -74,16 +74,16 @@ def scored(
     n: int,
     area: float,
     prevalence: float,
-    own: NDArray[np.float64] | float = 0.0,
+    addends: NDArray[np.float64] | float = 0.0,
     spread: float = 0.0,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Labels and scores of two normal classes with this area under the ROC curve.
 
-    own: [n] the addend of each row's user to the score, with standard deviation `spread`.
+    addends: [n] the addend of each row's user to the score, with standard deviation `spread`.
     """
     labels = (rng.random(n) < prevalence).astype(np.int64)
     shift = math.sqrt(2 * (1 + spread * spread)) * NormalDist().inv_cdf(area)
-    return labels, squashed(rng.standard_normal(n) + own + shift * labels)
+    return labels, squashed(rng.standard_normal(n) + addends + shift * labels)
 
 
 def squashed(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -111,7 +111,7 @@ def closed(rows: Drawn, looks: Floats) -> Seen:
     return Seen(units, units[rows.unit], first)
 
 
-def sides(rows: Drawn, seen: Seen, arm: Bools, looks: int) -> tuple[Side, Side]:
+def sides(rows: Drawn, entries: Seen, arm: Bools, looks: int) -> tuple[Side, Side]:
     """The mean of the amounts of an arm's units, and the rate of those with an outcome."""
 
     def cells(look: Ints, groups: Ints, weights: Floats | None = None) -> NDArray[np.float64]:
@@ -123,10 +123,10 @@ def sides(rows: Drawn, seen: Seen, arm: Bools, looks: int) -> tuple[Side, Side]:
         return total
 
     of_arm = arm[rows.unit]
-    units = cells(seen.units[arm], rows.groups[arm])
-    amounts = cells(seen.outcomes[of_arm], rows.groups[rows.unit[of_arm]], rows.amount[of_arm])
+    units = cells(entries.units[arm], rows.groups[arm])
+    amounts = cells(entries.outcomes[of_arm], rows.groups[rows.unit[of_arm]], rows.amount[of_arm])
     means, n = of_groups(amounts, units.astype(np.int64)), units.sum(axis=1)
-    first = seen.first[arm]
+    first = entries.first[arm]
     events = np.bincount(first[first < looks], minlength=looks).cumsum().astype(np.float64)
     with np.errstate(all="ignore"):
         p = events / n
@@ -135,10 +135,10 @@ def sides(rows: Drawn, seen: Seen, arm: Bools, looks: int) -> tuple[Side, Side]:
 
 
 def pairs(
-    rows: Drawn, seen: Seen, looks: int, plans: tuple[float, float], share: float
+    rows: Drawn, entries: Seen, looks: int, plans: tuple[float, float], share: float
 ) -> tuple[Pair, Pair]:
     """Both arms of the mean and of the rate; plans: the planned information of each."""
-    control, treatment = (sides(rows, seen, arm, looks) for arm in (~rows.treated, rows.treated))
+    control, treatment = (sides(rows, entries, arm, looks) for arm in (~rows.treated, rows.treated))
     mean, rate = (
         Pair(a, b, plan, share) for a, b, plan in zip(control, treatment, plans, strict=True)
     )
@@ -170,7 +170,7 @@ def grown(pair: Pair) -> bool:
     return False
 
 
-def held(pair: Pair, truth: float) -> bool:
+def contains(pair: Pair, truth: float) -> bool:
     """Whether the interval of one look at the end holds the true effect."""
     a, b, end = pair.control, pair.treatment, len(pair.control.value) - 1
     variance = pair.own_variance()
@@ -205,7 +205,7 @@ def watched(
     rows, plans, side = drawn(scene, share, rng), plans_of(scene, share), kind == "rate"
     early = pairs(rows, so_far(rows, looks), LOOKS, plans, share)[side]
     final = pairs(rows, closed(rows, looks), LOOKS, plans, share)[side]
-    judged, holds = final.enough(LOOKS - 1), float(held(final, 0.0))
+    judged, holds = final.enough(LOOKS - 1), float(contains(final, 0.0))
     return [
         float(early.rejected(early.variance())),
         float(grown(early)),

@@ -64,9 +64,9 @@ def constant(time: Floats) -> Floats:
     return np.ones_like(time)
 
 
-def then(at: float, factor: float, time: Floats) -> Floats:
+def step_effect(start: float, factor: float, time: Floats) -> Floats:
     """An effect that is multiplied from a time on."""
-    return np.where(time < at, 1.0, factor)
+    return np.where(time < start, 1.0, factor)
 
 
 FADING: Final = Table(
@@ -80,7 +80,7 @@ FADING: Final = Table(
             for errors in (2.8, 3.5, 4.2, 6)
         ),
         *(
-            Row(name, partial(fading, errors, partial(then, start, factor)), 4000, 0.15)
+            Row(name, partial(fading, errors, partial(step_effect, start, factor)), 4000, 0.15)
             for name, errors, start, factor in (
                 ("10, ends after a quarter", 10, 0.25, 0.0),
                 ("20, ends after a quarter", 20, 0.25, 0.0),

@@ -23,9 +23,11 @@ MDE_Z: Final = 2.801585  # standard errors that a fixed test detects with a powe
 Sizes = NDArray[np.int64]
 
 
-def tuned(n: int, p: float, at: float, share: float = 0.5, least: int = 10) -> ConfidenceSequence:
-    """A sequence narrowest at the share `at` of the final information; n: units of an arm."""
-    return ConfidenceSequence(v_opt=at * information(n, p, share), min_count=least)
+def tuned(
+    n: int, p: float, fraction: float, share: float = 0.5, least: int = 10
+) -> ConfidenceSequence:
+    """A sequence narrowest at a fraction of the final information; n: units of an arm."""
+    return ConfidenceSequence(v_opt=fraction * information(n, p, share), min_count=least)
 
 
 def peek(kind: str, p: float, rng: np.random.Generator) -> list[float]:

@@ -109,7 +109,9 @@ def weighted(weights: Floats, rewards: Floats) -> dict[str, Floats]:
     return {"logged": logged, "target": weights * logged, "rewards": rewards}
 
 
-def held(log: Log, n: int, limit: float | None, rng: np.random.Generator) -> list[float]:
+def coverage_figures(
+    log: Log, n: int, limit: float | None, rng: np.random.Generator
+) -> list[float]:
     """Whether there is an interval of SNIPS and whether it holds the value of the target, by
     Student's t alone and as it is; the same of IPS, and of SNDR as it is."""
     rows, value = log(rng, n)
@@ -129,7 +131,7 @@ def held(log: Log, n: int, limit: float | None, rng: np.random.Generator) -> lis
 
 def row(name: str, log: Log, n: int, replicates: int, ms: float, limit: float | None = None) -> Row:
     """A row of the table."""
-    return Row(name, partial(held, log, n, limit), replicates, ms)
+    return Row(name, partial(coverage_figures, log, n, limit), replicates, ms)
 
 
 OFF_POLICY: Final = Table(

@@ -42,7 +42,7 @@ class Ends(Protocol):
     def upper(self) -> float: ...
 
 
-def held(interval: Ends, truth: float) -> float:
+def contains(interval: Ends, truth: float) -> float:
     """1 if the interval holds the truth, else 0."""
     return float(interval.lower <= truth <= interval.upper)
 
@@ -56,7 +56,7 @@ def rate(p: float, rng: np.random.Generator, n: int) -> float:
     """A share of rows."""
     state = Ratio()
     add_rows(state, rng.binomial(n, p), n)
-    return held(state.confidence_interval(), p)
+    return contains(state.confidence_interval(), p)
 
 
 def rates_of_classes(view: str, truth: float, rng: np.random.Generator, n: int) -> float:
@@ -65,7 +65,7 @@ def rates_of_classes(view: str, truth: float, rng: np.random.Generator, n: int) 
     cells = np.repeat(np.array([3, 1, 2, 0]), rng.multinomial(n, shares))
     state = BinaryConfusion()
     state.update(cells >> 1, cells & 1)
-    return held(state.confidence_interval(view=view), truth)
+    return contains(state.confidence_interval(view=view), truth)
 
 
 def f_truth(beta: float) -> float:
@@ -83,14 +83,14 @@ def macro_f1(rng: np.random.Generator, n: int) -> float:
     state = MulticlassConfusion(3)
     state.update(cells // 3, cells % 3)
     scores = 2 * MATRIX.diagonal() / (MATRIX.sum(0) + MATRIX.sum(1))
-    return held(state.confidence_interval(view="macro_f1"), float(scores.mean()))
+    return contains(state.confidence_interval(view="macro_f1"), float(scores.mean()))
 
 
 def area(truth: float, prevalence: float, rng: np.random.Generator, n: int) -> float:
     """The area under the ROC curve."""
     state = HistogramAUC()
     state.update(*scored(rng, n, truth, prevalence))
-    return held(state.confidence_interval(), truth)
+    return contains(state.confidence_interval(), truth)
 
 
 def user_areas(rng: np.random.Generator, n: int) -> float:
@@ -100,7 +100,7 @@ def user_areas(rng: np.random.Generator, n: int) -> float:
     effects = (1 + rng.standard_normal(n // 20))[who]
     state = GroupedAUC()
     state.update(labels, squashed(rng.standard_normal(len(who)) + effects * labels), groups=who)
-    return held(state.confidence_interval(view="gauc"), PHI(1 / math.sqrt(3)))
+    return contains(state.confidence_interval(view="gauc"), PHI(1 / math.sqrt(3)))
 
 
 CHANCES: Final = np.array([0.02, 0.05, 0.1, 0.3])
@@ -112,7 +112,7 @@ def log_loss(rng: np.random.Generator, n: int) -> float:
     state = Calibration()
     state.update((rng.random(n) < scores).astype(np.int64), scores)
     losses = -CHANCES * np.log(CHANCES) - (1 - CHANCES) * np.log1p(-CHANCES)
-    return held(state.confidence_interval(view="log_loss"), float(losses.mean()))
+    return contains(state.confidence_interval(view="log_loss"), float(losses.mean()))
 
 
 def pair(rng: np.random.Generator, p: float, q: float, a: int, b: int) -> Comparison:

@@ -22,7 +22,7 @@ def tables_of(text: str) -> dict[str, str]:
     return {name: inside.strip() for name, inside in matches}
 
 
-def put(key: str, table: str) -> None:
+def write_table(key: str, table: str) -> None:
     """Write a table between its marks on the page."""
     text = PAGE.read_text(encoding="utf-8")
     before, mark, rest = text.partition(f"<!-- table {key} -->\n")

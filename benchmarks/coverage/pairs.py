@@ -37,7 +37,7 @@ GUESSES: Final = np.array([0.03, 0.07, 0.14, 0.22])  # for CHANCES
 Floats = NDArray[np.float64]
 
 
-def both(paired: Paired, truth: float) -> list[float]:
+def coverage_figures(paired: Paired, truth: float) -> list[float]:
     """Whether the interval of two arms and that of Paired hold the true difference, and how many
     times as wide that of two arms is."""
     result = paired.compute()
@@ -50,13 +50,16 @@ def both(paired: Paired, truth: float) -> list[float]:
 
 
 def scored(
-    rng: np.random.Generator, labels: NDArray[np.int64], own: Floats | float
+    rng: np.random.Generator, labels: NDArray[np.int64], addends: Floats | float
 ) -> list[Floats]:
-    """The scores of both models [n]; own: what the user of a row adds to its noise."""
+    """The scores of both models [n]; addends: what the user of a row adds to its noise."""
     noise = rng.standard_normal(len(labels)) * math.sqrt(SHARED)
     return [
         squashed(
-            own + noise + math.sqrt(1 - SHARED) * rng.standard_normal(len(labels)) + shift * labels
+            addends
+            + noise
+            + math.sqrt(1 - SHARED) * rng.standard_normal(len(labels))
+            + shift * labels
         )
         for shift in SHIFTS
     ]
@@ -68,7 +71,7 @@ def areas(metric: Accumulator, n: int, rng: np.random.Generator) -> list[float]:
     a, b = scored(rng, labels, 0.0)
     paired = Paired(metric)
     paired.update(labels=labels, scores_a=a, scores_b=b)
-    return both(paired, PHI(SHIFTS[0] / math.sqrt(2)) - PHI(SHIFTS[1] / math.sqrt(2)))
+    return coverage_figures(paired, PHI(SHIFTS[0] / math.sqrt(2)) - PHI(SHIFTS[1] / math.sqrt(2)))
 
 
 def areas_of_users(users: int, rng: np.random.Generator) -> list[float]:
@@ -78,7 +81,7 @@ def areas_of_users(users: int, rng: np.random.Generator) -> list[float]:
     a, b = scored(rng, labels, rng.standard_normal(who.users)[who.rows])
     paired = Paired(UserGroups(HistogramAUC()))
     paired.update(labels=labels, scores_a=a, scores_b=b, groups=who.rows)
-    return both(paired, PHI(SHIFTS[0] / 2) - PHI(SHIFTS[1] / 2))
+    return coverage_figures(paired, PHI(SHIFTS[0] / 2) - PHI(SHIFTS[1] / 2))
 
 
 def areas_within_users(users: int, rng: np.random.Generator) -> list[float]:
@@ -88,7 +91,7 @@ def areas_within_users(users: int, rng: np.random.Generator) -> list[float]:
     a, b = scored(rng, labels, rng.standard_normal(who.users)[who.rows])
     paired = Paired(GroupedAUC())
     paired.update(labels=labels, scores_a=a, scores_b=b, groups=who.rows)
-    return both(paired, PHI(SHIFTS[0] / math.sqrt(2)) - PHI(SHIFTS[1] / math.sqrt(2)))
+    return coverage_figures(paired, PHI(SHIFTS[0] / math.sqrt(2)) - PHI(SHIFTS[1] / math.sqrt(2)))
 
 
 def losses(n: int, rng: np.random.Generator) -> list[float]:
@@ -99,7 +102,7 @@ def losses(n: int, rng: np.random.Generator) -> list[float]:
     paired = Paired(Calibration())
     paired.update(labels=labels, scores_a=chances[indices], scores_b=wrong[indices])
     of_label = chances * np.log(wrong / chances) + (1 - chances) * np.log1p(-wrong)
-    return both(paired, float((of_label - (1 - chances) * np.log1p(-chances)).mean()))
+    return coverage_figures(paired, float((of_label - (1 - chances) * np.log1p(-chances)).mean()))
 
 
 def lists(n: int, rng: np.random.Generator) -> list[float]:
@@ -110,7 +113,7 @@ def lists(n: int, rng: np.random.Generator) -> list[float]:
     a, b = (0.8 * labels + noise + 0.5 * rng.standard_normal((n, LENGTH)) for _ in SHIFTS)
     paired = Paired(RankingMetrics(["MRR"]))
     paired.update(labels=labels, scores_a=a, scores_b=b)
-    return both(paired, 0.0)
+    return coverage_figures(paired, 0.0)
 
 
 def quantiles(view: str, users: int, rng: np.random.Generator) -> list[float]:

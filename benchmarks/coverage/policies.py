@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.coverage.one_look import held
+from benchmarks.coverage.one_look import contains
 from benchmarks.coverage.table import Row, Table
 from streammetrics import GroupedInterleaving, Interleaving, OffPolicy, UserGroups
 from streammetrics.experiments import ConfidenceSequence, Horizon
@@ -58,7 +58,7 @@ def returning(prefer: float, drift: float, rng: np.random.Generator) -> list[flo
 def missed(state: UserGroups, truth: float) -> list[float]:
     """Whether the interval of one look and that of all looks miss."""
     interval, always = state.compute().interval(), SEQUENCE.of(state)
-    return [1 - held(interval, truth), 1 - held(always, truth)]
+    return [1 - contains(interval, truth), 1 - contains(always, truth)]
 
 
 def sessions(count: int, rng: np.random.Generator) -> list[float]:
@@ -78,7 +78,7 @@ def open_groups(rng: np.random.Generator) -> list[float]:
     for _ in range(ROUNDS):
         state.update(np.ones(len(who), int), rng.integers(0, 2, len(who)), groups=who)
         alarm = alarm or state.compute().e_value >= CONFIDENT
-        always = always or not held(SEQUENCE.of(state), 0.0)
+        always = always or not contains(SEQUENCE.of(state), 0.0)
     return [float(alarm), NAN, float(always)]
 
 
@@ -97,8 +97,8 @@ def off_policy(users: int, rng: np.random.Generator) -> list[float]:
         state.update(who, logged=logged[action], target=target[action], rewards=rewards)
         interval, always = state.compute().interval(), sequence.of(state)
         misses = [
-            max(misses[0], 1 - held(interval, truth)),
-            max(misses[1], 1 - held(always, truth)),
+            max(misses[0], 1 - contains(interval, truth)),
+            max(misses[1], 1 - contains(always, truth)),
         ]
     return [NAN, *misses]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.coverage.draws import PHI, Users, active, squashed
-from benchmarks.coverage.one_look import held
+from benchmarks.coverage.one_look import contains
 from benchmarks.coverage.table import Row, Table
 from streammetrics import ExactAUC, UserGroups
 from streammetrics.experiments import compare
@@ -62,8 +62,8 @@ def on_a_scale(users: int, scale: Scale, truth: float, rng: np.random.Generator)
     arms = [scored_users(rng, active(rng, users), scale, first) for first in (0, users)]
     rows = arms[0].confidence_interval(cluster="none")
     return [
-        held(rows, truth),
-        held(arms[0].confidence_interval(), truth),
+        contains(rows, truth),
+        contains(arms[0].confidence_interval(), truth),
         float(compare(*arms).pvalue <= 0.05),
     ]
 

@@ -58,12 +58,12 @@ class Looks:
     groups: Floats | None = None
     decided: Floats | None = None
 
-    def ready(self, other: Looks) -> NDArray[np.bool_]:
+    def ready(self, other_arm: Looks) -> NDArray[np.bool_]:
         """Whether this arm has enough rows, given the other arm's; [looks]."""
         mask: NDArray[np.bool_]
         if self.cells:
-            rows = self.rows.astype(np.float64), other.rows.astype(np.float64)
-            mask = expected_counts((self.number, other.number), rows)[0] >= EXPECTED
+            rows = self.rows.astype(np.float64), other_arm.rows.astype(np.float64)
+            mask = expected_counts((self.number, other_arm.number), rows)[0] >= EXPECTED
             return mask
         mask = ~(self.variance > 0) | (self.number >= SKEWNESS)
         return mask & self.rows_alone()
@@ -184,12 +184,12 @@ class Alarms:
         self.sequence = ConfidenceSequence(alpha=ALPHA, v_opt=v_opt)
         self.known: dict[int, bool] = {}
 
-    def ever(self, at: NDArray[np.bool_]) -> bool:
-        """Whether there is an alarm at any of these looks; [looks]."""
+    def ever(self, mask: NDArray[np.bool_]) -> bool:
+        """Whether there is an alarm at any look of the mask; [looks]."""
         a, b = self.arms
         with np.errstate(all="ignore"):
             far = np.abs(b.value - a.value) > NEAR * np.sqrt(self.variance)
-        return any(self.alarm(i) for i in np.flatnonzero(at & far & (self.variance > 0)).tolist())
+        return any(self.alarm(i) for i in np.flatnonzero(mask & far & (self.variance > 0)).tolist())
 
     def alarm(self, i: int) -> bool:
         """Whether there is an alarm at this look."""

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.coverage.one_look import held
+from benchmarks.coverage.one_look import contains
 from benchmarks.coverage.table import Row, Table
 from streammetrics import ExactUplift, UserGroups
 from streammetrics.experiments import compare
@@ -78,13 +78,13 @@ def looked_at(trial: Trial, rng: np.random.Generator) -> list[float]:
     users, row_interval = state.compute(), state.metric_state().confidence_interval(view="ate")
     intervals = [users.interval(view) for view in AREAS]
     areas = [
-        held(interval, true[view]) if interval.defined else math.nan
+        contains(interval, true[view]) if interval.defined else math.nan
         for view, interval in zip(AREAS, intervals, strict=True)
     ]
     return [
         *areas,
         float(not intervals[0].defined),
-        held(row_interval, true["ate"]),
+        contains(row_interval, true["ate"]),
         *effect_and_top(state, true),
         difference(trial, state, rng),
     ]
@@ -96,9 +96,9 @@ def effect_and_top(state: UserGroups, true: Mapping[str, float]) -> list[float]:
     users = state.compute()
     top, symmetric = users.interval(TOP), users.interval(TOP, method="jackknife")
     return [
-        held(users.interval("ate"), true["ate"]),
-        held(top, true[TOP]) if top.defined else math.nan,
-        held(symmetric, true[TOP]) if symmetric.defined else math.nan,
+        contains(users.interval("ate"), true["ate"]),
+        contains(top, true[TOP]) if top.defined else math.nan,
+        contains(symmetric, true[TOP]) if symmetric.defined else math.nan,
     ]
 
 

@@ -19,7 +19,7 @@ from benchmarks.coverage.draws import (
     grouped_lists,
     squashed,
 )
-from benchmarks.coverage.one_look import held
+from benchmarks.coverage.one_look import contains
 from benchmarks.coverage.table import Row, Table
 from streammetrics import HistogramAUC, Ratio, UserGroups
 from streammetrics.experiments import ConfidenceSequence, compare
@@ -28,28 +28,28 @@ PEEKS: Final = 20
 PEEKED_USERS: Final = 1000
 
 
-def both(state: UserGroups, truth: float) -> list[float]:
+def coverage_figures(state: UserGroups, truth: float) -> list[float]:
     """Whether the interval of rows and that of users hold the truth; the design effect, and the
     ratio of their widths."""
     rows, users = state.confidence_interval(cluster="none"), state.confidence_interval()
     wider = (users.upper - users.lower) / (rows.upper - rows.lower)
-    return [held(rows, truth), held(users, truth), users.deff, wider]
+    return [contains(rows, truth), contains(users, truth), users.deff, wider]
 
 
 def clicking(users: int, activity: Activity, alike: bool, rng: np.random.Generator) -> list[float]:
     """A rate of 10 %."""
     who = active(rng, users, activity)
-    return both(grouped_clicks(who, clicks(rng, who, alike=alike)), 0.1)
+    return coverage_figures(grouped_clicks(who, clicks(rng, who, alike=alike)), 0.1)
 
 
 def ranked(users: int, spread: float, rng: np.random.Generator) -> list[float]:
     """An area of 0.75."""
-    return both(grouped_area(rng, active(rng, users), 0.75, spread), 0.75)
+    return coverage_figures(grouped_area(rng, active(rng, users), 0.75, spread), 0.75)
 
 
 def listed(users: int, rng: np.random.Generator) -> list[float]:
     """A mean of NDCG@5."""
-    return both(grouped_lists(rng, active(rng, users)), MEAN_NDCG)
+    return coverage_figures(grouped_lists(rng, active(rng, users)), MEAN_NDCG)
 
 
 def chosen(view: str, truth: float, rng: np.random.Generator) -> list[float]:
@@ -60,7 +60,7 @@ def chosen(view: str, truth: float, rng: np.random.Generator) -> list[float]:
     state = UserGroups(HistogramAUC())
     state.update(who.rows, labels=labels, scores=squashed(scores))
     users = state.confidence_interval(view=view)
-    return [math.nan, held(users, truth), math.nan, math.nan]
+    return [math.nan, contains(users, truth), math.nan, math.nan]
 
 
 def chosen_truths() -> dict[str, float]:

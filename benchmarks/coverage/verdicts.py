@@ -196,7 +196,7 @@ class Pair:
                 return True
         return False
 
-    def kept(self, margin: float) -> bool:
+    def excludes_harm(self, margin: float) -> bool:
         """Whether any look excludes harm by the margin."""
         variance, rail = self.variance(), Guardrail(margin=margin, v_opt=self.v_opt, alpha=ALPHA)
         with np.errstate(all="ignore"):
@@ -215,7 +215,7 @@ def watched(pairs: tuple[Pair, Pair, Pair], margin: float) -> list[float]:
     return [
         float(pair.rejected(pair.variance())),
         float(pair.rejected(pair.own_variance(), enough=lambda i: True)),
-        float(worse.kept(margin)),
+        float(worse.excludes_harm(margin)),
         float(effect_pair.rejected(effect_pair.variance())),
         float(effect_pair.rejected(effect_pair.own_variance(), enough=effect_pair.each_enough)),
         float(pair.enough(LOOKS - 1)),

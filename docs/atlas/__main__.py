@@ -27,7 +27,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent.parent
 WORKER: Final = Path(__file__).with_name("worker.py")
 
 
-def asked(adapter: Adapter) -> dict[str, object] | None:
+def record_of(adapter: Adapter) -> dict[str, object] | None:
     """The version and the values of one library; None where its environment is not there."""
     python = ROOT / ".cache" / adapter.environment / "bin" / "python"
     if not python.exists():
@@ -61,14 +61,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", action="store_true", help="only write the page")
     parser.add_argument("library", nargs="*", help="only these; the others stay as they are")
     options = parser.parse_args(arguments)
-    record = page.kept()
+    record = page.stored_values()
     if not options.page:
         libraries = dict(record.get("libraries", {}))
         chosen = [
             entry for entry in ADAPTERS if not options.library or entry.name in options.library
         ]
         for adapter in chosen:
-            if (answer := asked(adapter)) is not None:
+            if (answer := record_of(adapter)) is not None:
                 libraries[adapter.name] = answer
         new_record = {
             "ours": {

@@ -19,7 +19,7 @@ class Adapter:
     path: Path
 
     @cached_property
-    def _said(self) -> dict[str, object]:
+    def _constants(self) -> dict[str, object]:
         """The plain values that the file gives to names in capitals."""
         values: dict[str, object] = {}
         for node in ast.parse(self.path.read_text(encoding="utf-8")).body:
@@ -35,17 +35,17 @@ class Adapter:
     @property
     def name(self) -> str:
         """The name of the library."""
-        return str(self._said["DISTRIBUTION"])
+        return str(self._constants["DISTRIBUTION"])
 
     @property
     def environment(self) -> str:
         """The folder of its environment in .cache."""
-        return str(self._said["ENVIRONMENT"])
+        return str(self._constants["ENVIRONMENT"])
 
     @property
     def calls(self) -> dict[str, str]:
         """What is called, by the key of the definition."""
-        calls = self._said["CALLS"]
+        calls = self._constants["CALLS"]
         assert isinstance(calls, dict)
         return calls
 

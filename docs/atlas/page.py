@@ -16,7 +16,7 @@ PAGE: Final = Path(__file__).resolve().parent.parent / "coming_from" / "atlas.md
 DIGITS: Final = 1e-6  # relative: several libraries compute in float32
 
 
-def kept() -> dict[str, Any]:
+def stored_values() -> dict[str, Any]:
     """The values that were written last."""
     if not VALUES.exists():
         return {}

@@ -100,21 +100,21 @@ class Fleet:
 
     def kill(self, most: int) -> None:
         """SIGKILL to some of them at the same moment."""
-        for worker in self._some(most):
+        for worker in self._sample(most):
             if worker.fused or self._kills_left() > 0:
                 worker.fused = True  # its death is counted when it is seen
                 worker.popen.kill()
 
     def stop(self) -> None:
         """SIGSTOP to one of them; SIGCONT follows when its session is over."""
-        for worker in self._some(1):
+        for worker in self._sample(1):
             if worker.wakes_s is None:
                 worker.popen.send_signal(signal.SIGSTOP)
                 self._note_stop(worker)
 
     def ask(self) -> None:
         """SIGTERM to one of them. If it has read anything, it must end with code 0."""
-        for worker in self._some(1):
+        for worker in self._sample(1):
             self._ask(worker)
 
     def have_zombie(self) -> None:
@@ -174,7 +174,7 @@ class Fleet:
     def _kills_left(self) -> int:
         return self.kills - self.seen["kills"] - sum(worker.fused for worker in self.workers)
 
-    def _some(self, most: int) -> list[Process]:
+    def _sample(self, most: int) -> list[Process]:
         """Of those that are awake: one that sleeps is to wake as a zombie."""
         self.tend()
         awake = [worker for worker in self.workers if worker.wakes_s is None]

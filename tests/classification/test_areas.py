@@ -192,7 +192,7 @@ def of_classes(metric: MulticlassAUC) -> ClassCurves:
     return metric.compute()
 
 
-def one(k: int) -> list[tuple[int, float]]:
+def rows_of_class(k: int) -> list[tuple[int, float]]:
     """The rows of one class against the rest."""
     return [(int(t == k), s[k]) for t, s in ROWS]
 
@@ -201,7 +201,7 @@ def test_each_class_against_the_rest_is_what_exact_auc_says_of_it() -> None:
     result = of_classes(MulticlassAUC(3, exact=True))
     for k in range(3):
         metric = ExactAUC()
-        metric.update([y for y, _ in one(k)], [s for _, s in one(k)])
+        metric.update([y for y, _ in rows_of_class(k)], [s for _, s in rows_of_class(k)])
         assert result.curves[k] == metric.compute()
         assert result.auc(None)[k] == metric.compute().auc  # type: ignore[index]
         assert result.ap(None)[k] == metric.compute().ap  # type: ignore[index]
@@ -223,7 +223,7 @@ def test_each_class_against_the_rest_is_what_histogram_auc_says_of_it(grid: Any)
     result = of_classes(MulticlassAUC(3, **grid))
     for k in range(3):
         metric = HistogramAUC(**grid)
-        metric.update([y for y, _ in one(k)], [s for _, s in one(k)])
+        metric.update([y for y, _ in rows_of_class(k)], [s for _, s in rows_of_class(k)])
         assert result.curves[k] == metric.compute()
         for threshold in (0.5, 0.75, 1.0, 1.25):
             rates = result.curves[k].confusion(threshold)
@@ -233,11 +233,11 @@ def test_each_class_against_the_rest_is_what_histogram_auc_says_of_it(grid: Any)
 @pytest.mark.parametrize("exact", [True, False])
 def test_averages_are_macro_weighted_by_rows_of_the_class_and_micro(exact: bool) -> None:
     result = of_classes(MulticlassAUC(3, exact=exact))
-    areas = [brute.area(one(k)) for k in range(3)]
-    precisions = [brute.average_precision(one(k)) for k in range(3)]
-    support = [sum(y for y, _ in one(k)) for k in range(3)]
+    areas = [brute.area(rows_of_class(k)) for k in range(3)]
+    precisions = [brute.average_precision(rows_of_class(k)) for k in range(3)]
+    support = [sum(y for y, _ in rows_of_class(k)) for k in range(3)]
     assert result.support == tuple(support)
-    pooled = [row for k in range(3) for row in one(k)]
+    pooled = [row for k in range(3) for row in rows_of_class(k)]
     for view, values, micro in (
         (result.auc, areas, brute.area(pooled)),
         (result.ap, precisions, brute.average_precision(pooled)),

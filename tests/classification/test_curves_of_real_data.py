@@ -83,7 +83,7 @@ class Curves:
             self._columns[key] = labels, np.array([float(row[score]) for row in rows])
         return self._columns[key]
 
-    def of(self, case: Case) -> tuple[ScoreCurve, ScoreCurve]:
+    def compute(self, case: Case) -> tuple[ScoreCurve, ScoreCurve]:
         """Exact, and from the default buckets."""
         where = case.get("where", {})
         key = repr(where)
@@ -96,7 +96,7 @@ class Curves:
             self._known[key] = exact.compute(), buckets.compute()
         return self._known[key]
 
-    def named(self, *metrics: str) -> Iterator[Case]:
+    def cases_of(self, *metrics: str) -> Iterator[Case]:
         for case in self.cases:
             plain = "weighted" not in case["id"] and "group" not in case.get("where", {})
             if case["metric"] in metrics and plain:
@@ -124,19 +124,19 @@ def within(bounds: float | Bounded, value: float) -> bool:
 
 
 def test_areas_and_distances(curves: Curves) -> None:
-    cases = list(curves.named(*VIEWS))
+    cases = list(curves.cases_of(*VIEWS))
     assert {case["metric"] for case in cases} == set(VIEWS)
     for case in cases:
-        exact, buckets = (getattr(curve, case["metric"]) for curve in curves.of(case))
+        exact, buckets = (getattr(curve, case["metric"]) for curve in curves.compute(case))
         assert exact == case["value"], case["id"]
         assert within(buckets, case["value"]), case["id"]
 
 
 def test_rows_of_both_classes_and_different_scores(curves: Curves) -> None:
-    cases = list(curves.named("n"))
+    cases = list(curves.cases_of("n"))
     assert cases
     for case in cases:
-        exact, _ = curves.of(case)
+        exact, _ = curves.compute(case)
         assert exact.rows == case["value"], case["id"]
         negatives, positives = exact.counts.sum(axis=1).tolist()
         assert (negatives, positives) == (case["n_neg"], case["n_pos"]), case["id"]
@@ -144,15 +144,15 @@ def test_rows_of_both_classes_and_different_scores(curves: Curves) -> None:
 
 
 def test_areas_with_tied_pairs_lost_and_won(curves: Curves) -> None:
-    for case in curves.named("auc_ties_zero", "auc_ties_one"):
-        pairs = curves.of(case)[0]._pairs
+    for case in curves.cases_of("auc_ties_zero", "auc_ties_one"):
+        pairs = curves.compute(case)[0]._pairs
         won = pairs.wins + (pairs.ties if case["metric"] == "auc_ties_one" else 0)
         assert ratio(won, pairs.all) == case["value"], case["id"]
 
 
 def test_areas_of_equal_buckets_and_their_bounds(curves: Curves) -> None:
     sides = {"bucket_auc_mid": "value", "bucket_auc_lower": "low", "bucket_auc_upper": "high"}
-    for case in curves.named(*sides):
+    for case in curves.cases_of(*sides):
         bits = int(case["params"]["B"]).bit_length() - 1
         metric = HistogramAUC(grid="equal", resolution=bits)
         metric.update(*curves.columns(case.get("where", {})))
@@ -164,8 +164,8 @@ def test_areas_of_equal_buckets_and_their_bounds(curves: Curves) -> None:
 
 
 def test_confusions_and_rates_at_thresholds(curves: Curves) -> None:
-    for case in curves.named("confusion", "f_beta", *RATES):
-        exact, buckets = (c.confusion(case["params"]["threshold"]) for c in curves.of(case))
+    for case in curves.cases_of("confusion", "f_beta", *RATES):
+        exact, buckets = (c.confusion(case["params"]["threshold"]) for c in curves.compute(case))
         assert isinstance(exact, Rates)
         if case["metric"] == "confusion":
             counted = BinaryConfusion(threshold=case["params"]["threshold"])
@@ -194,10 +194,10 @@ def test_confusions_and_rates_at_thresholds(curves: Curves) -> None:
 
 def test_best_operating_points(curves: Curves) -> None:
     names = [f"best_{criterion}" for criterion in ("youden", "product", "distance", "accuracy")]
-    cases = list(curves.named(*names))
+    cases = list(curves.cases_of(*names))
     assert {case["metric"] for case in cases} == set(names)
     for case in cases:
-        exact, buckets = (c.best(case["metric"][5:]) for c in curves.of(case))
+        exact, buckets = (c.best(case["metric"][5:]) for c in curves.compute(case))
         assert exact.value == case["value"], case["id"]
         highest = exact.points[0]
         threshold = math.inf if case["threshold"] is None else case["threshold"]
@@ -208,8 +208,8 @@ def test_best_operating_points(curves: Curves) -> None:
 
 def test_every_point_of_a_roc_curve(data: Path) -> None:
     curves = Curves(data, "higgs500")
-    [case] = curves.named("roc_points")
-    exact, buckets = curves.of(case)
+    [case] = curves.cases_of("roc_points")
+    exact, buckets = curves.compute(case)
     points = exact.roc()
     rows = zip(points.thresholds, points.tp, points.fp, strict=True)
     assert [list(map(float, row)) for row in rows] == [[math.inf, 0, 0], *case["points"]]
@@ -223,8 +223,8 @@ def test_areas_of_200_thresholds_join_200_points_of_the_exact_curve(data: Path) 
     off = {}
     for name in FILES:
         curves = Curves(data, name)
-        for case in curves.named("auc_thresholds_200"):
-            exact, _ = curves.of(case)
+        for case in curves.cases_of("auc_thresholds_200"):
+            exact, _ = curves.compute(case)
             points = [exact.confusion(t) for t in np.linspace(1, 0, 200).tolist()]
             area = sum(
                 Fraction((b.fp - a.fp) * (a.tp + b.tp), 2 * (b.tp + b.fn) * (b.fp + b.tn))
@@ -238,8 +238,8 @@ def test_areas_of_200_thresholds_join_200_points_of_the_exact_curve(data: Path) 
 
 def test_what_river_counted_over_the_stream(data: Path) -> None:
     curves = Curves(data, "phishing")
-    cases = {case["id"].rpartition("/")[2]: case for case in curves.named("river_streaming")}
-    rates = curves.of(cases["F1"])[0].confusion(0.5)
+    cases = {case["id"].rpartition("/")[2]: case for case in curves.cases_of("river_streaming")}
+    rates = curves.compute(cases["F1"])[0].confusion(0.5)
     assert rates.accuracy == cases["Accuracy"]["value"]
     assert rates.f1 == math.nextafter(cases["F1"]["value"], 1)  # it rounds P and R, then F
     assert cases.keys() == {"Accuracy", "F1", "ROCAUC200"}  # the last: test_sliding_auc.py

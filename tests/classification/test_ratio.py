@@ -47,14 +47,14 @@ def test_rows_that_make_it_no_share_are_counted_apart(
 
 
 @pytest.mark.parametrize("kind", [np.bool_, np.int8, np.uint8, np.int64, np.float32, np.float64])
-@pytest.mark.parametrize("others", [[], [2], [0.5], [np.nextafter(1, 0)], [5e-324], [np.inf]])
+@pytest.mark.parametrize("extras", [[], [2], [0.5], [np.nextafter(1, 0)], [5e-324], [np.inf]])
 @pytest.mark.parametrize("below", [None, 1, 3])
 def test_rows_of_zeros_and_ones_are_counted_as_they_are_by_key(
-    kind: type[np.generic], others: list[float], below: int | None
+    kind: type[np.generic], extras: list[float], below: int | None
 ) -> None:
     clicks = np.random.default_rng(0).random(70_000) < 0.3
     most = np.inf if issubclass(kind, np.floating) else 100
-    numerators = np.concatenate([clicks, np.minimum(others, most)]).astype(kind)
+    numerators = np.concatenate([clicks, np.minimum(extras, most)]).astype(kind)
     columns = {"numerators": numerators}
     if below is not None:
         columns["denominators"] = np.full(len(numerators), below)

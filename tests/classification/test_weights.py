@@ -69,8 +69,8 @@ def columns(empty: Any, n: int) -> dict[str, Any]:
     return {"labels": rng.integers(0, 2, (n, 2)), "scores": scores}
 
 
-def taken(rows: Mapping[str, Any], at: Any) -> dict[str, Any]:
-    return {name: column[at] for name, column in rows.items()}
+def taken(rows: Mapping[str, Any], indices: Any) -> dict[str, Any]:
+    return {name: column[indices] for name, column in rows.items()}
 
 
 def changed(empty: Any, **settings: object) -> Any:

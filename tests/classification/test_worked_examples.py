@@ -67,9 +67,9 @@ def test_every_best_point_is_listed(examples: Mapping[str, Example]) -> None:
         check(examples[f"001/roc_20_best_{name}"], "accuracy", share)
 
 
-def check(example: Example, by: Any, share: Fraction | None) -> None:
-    optimum = curve(example).best(by, positives_share=share)
-    value = math.sqrt(example["value"]) if by == "distance" else example["value"]
+def check(example: Example, criterion: Any, share: Fraction | None) -> None:
+    optimum = curve(example).best(criterion, positives_share=share)
+    value = math.sqrt(example["value"]) if criterion == "distance" else example["value"]
     assert optimum.value == value
     assert [
         {"threshold": point.threshold, "tp": point.rates.tp, "fp": point.rates.fp}

@@ -35,7 +35,7 @@ RATES = Rates(tp=40, fp=10, fn=30, tn=920)
 SE_OF_USERS = 0.052712918267
 
 
-def found(
+def interval_of(
     result: object, view: str, variance: float, method: str = "auto", groups: int = 8
 ) -> Interval:
     """The interval at 95 % of 1,000 rows or as many as are known."""
@@ -58,7 +58,7 @@ def classes_of(result: ScoreCurve) -> tuple[int, int]:
 
 
 def test_a_share_has_wilsons_ends_of_as_many_independent_rows_with_students_t() -> None:
-    interval = found(CLICKS, "ratio", SE_OF_USERS**2)
+    interval = interval_of(CLICKS, "ratio", SE_OF_USERS**2)
     assert (round(interval.lower, 9), round(interval.upper, 9)) == (0.141534336, 0.384248784)
     assert (interval.method, interval.df, interval.n) == ("jackknife, wilson", 7.0, 70)
     assert interval.se == pytest.approx(SE_OF_USERS, rel=1e-15)
@@ -68,14 +68,14 @@ def test_a_share_has_wilsons_ends_of_as_many_independent_rows_with_students_t() 
 
 
 def test_every_view_has_the_estimate_and_t_times_its_error() -> None:
-    interval = found(CLICKS, "ratio", SE_OF_USERS**2, "jackknife")
+    interval = interval_of(CLICKS, "ratio", SE_OF_USERS**2, "jackknife")
     assert (round(interval.lower, 11), round(interval.upper, 11)) == (0.11821089795, 0.36750338776)
     assert interval.method == "jackknife"
 
 
 def test_deff_is_the_variance_over_users_by_that_over_rows() -> None:
     plain = RATES.interval("recall")
-    interval = found(RATES, "recall", 3 * plain.se**2)
+    interval = interval_of(RATES, "recall", 3 * plain.se**2)
     assert interval.deff == pytest.approx(3, rel=1e-14)
     assert interval.n_eff == pytest.approx(plain.n / 3, rel=0.05)
     q = critical(0.95, 7.0)
@@ -84,7 +84,7 @@ def test_deff_is_the_variance_over_users_by_that_over_rows() -> None:
 
 @pytest.mark.parametrize("view", ["f1", "f_beta(2)", "jaccard"])
 def test_what_is_mapped_or_on_the_logit_is_on_the_logit(view: str) -> None:
-    interval = found(RATES, view, 0.0025, groups=64)
+    interval = interval_of(RATES, view, 0.0025, groups=64)
     value = RATES.interval(view).estimate
     form = "wilson" if view == "jaccard" else "logit"
     assert interval.method == f"jackknife, {form}"
@@ -96,7 +96,7 @@ def test_what_is_mapped_or_on_the_logit_is_on_the_logit(view: str) -> None:
 def test_an_area_has_the_groups_variance_and_classes_smaller_by_the_design_effect() -> None:
     result = scores().compute()
     plain = result.interval("auc")
-    interval = found(result, "auc", 4 * plain.se**2, groups=64)
+    interval = interval_of(result, "auc", 4 * plain.se**2, groups=64)
     positives, negatives = classes_of(result)
     sizes = positives / interval.deff, negatives / interval.deff
     ends = area_bounds(AreaEstimate(plain.estimate, interval.se**2, 63.0, *sizes), 0.95)
@@ -111,7 +111,7 @@ def test_an_area_has_the_groups_variance_and_classes_smaller_by_the_design_effec
 
 def test_gini_is_twice_the_area_less_1() -> None:
     result = scores().compute()
-    area, gini = found(result, "auc", 0.0025), found(result, "gini", 4 * 0.0025)
+    area, gini = interval_of(result, "auc", 0.0025), interval_of(result, "gini", 4 * 0.0025)
     assert gini == area.scaled(2, -1)
     assert gini.se == 2 * area.se == 0.1
 
@@ -119,7 +119,7 @@ def test_gini_is_twice_the_area_less_1() -> None:
 def test_a_design_effect_below_1_makes_no_class_larger() -> None:
     result = scores(40).compute()
     plain = result.interval("auc")
-    interval = found(result, "auc", plain.se**2 / 9, groups=64)
+    interval = interval_of(result, "auc", plain.se**2 / 9, groups=64)
     ends = area_bounds(
         AreaEstimate(plain.estimate, interval.se**2, 63.0, *classes_of(result)), 0.95
     )
@@ -131,13 +131,13 @@ def test_what_buckets_leave_open_widens_it_and_an_area_stays_within_0_and_1() ->
     metric = HistogramAUC(grid="equal", resolution=1)
     metric.update([0, 1] * 50, [0.1, 0.9] * 40 + [0.6, 0.7] * 10)
     result = metric.compute()
-    narrow, wide = (found(result, "auc", v, groups=64) for v in (1e-8, 0.25))
+    narrow, wide = (interval_of(result, "auc", v, groups=64) for v in (1e-8, 0.25))
     assert isinstance(result.auc, Bounded)
     hidden = max(result.auc.high - result.auc.value, result.auc.value - result.auc.low)
     assert narrow.resolution == wide.resolution == hidden > 0
     assert "widened" in narrow.reason and "widened" not in wide.reason
     assert narrow.upper <= 1.0
-    moved = found(result, "auc", 1e-8, "jackknife", groups=64)
+    moved = interval_of(result, "auc", 1e-8, "jackknife", groups=64)
     assert result.auc.high <= moved.upper <= 1.0
     assert moved.reason == narrow.reason
 
@@ -151,7 +151,7 @@ def test_what_has_no_variance_or_no_error_is_infinite_and_says_why() -> None:
         (nothing, "recall", 0.25, "the estimate is nan"),
         (perfect, "f1", 0.25, "the logit of 1.0 has no standard error"),
     ):
-        interval = found(result, view, variance)
+        interval = interval_of(result, view, variance)
         assert (interval.lower, interval.upper) == (-math.inf, math.inf), reason
         assert (interval.reason, interval.defined) == (reason, False)
         assert str(interval.estimate) == str(result.interval(view).estimate)
@@ -159,7 +159,7 @@ def test_what_has_no_variance_or_no_error_is_infinite_and_says_why() -> None:
 
 def test_a_share_of_which_all_groups_agree_has_the_ends_of_independent_rows() -> None:
     perfect = Rates(tp=5, fp=0, fn=0, tn=5)
-    interval = found(perfect, "recall", 0.0, groups=64)
+    interval = interval_of(perfect, "recall", 0.0, groups=64)
     assert (interval.lower, interval.upper) == wilson_bounds(5, 5, critical(0.95, 63.0))
     assert interval.reason == "all groups agree, so rows are taken as independent"
 
@@ -174,7 +174,7 @@ def test_doubts_stand_behind_what_else_is_said() -> None:
 def test_a_view_without_a_formula_for_rows_has_a_jackknife_and_no_design_effect() -> None:
     metric = Calibration()
     metric.update([0, 1, 0, 1], [0.1, 0.7, 0.4, 0.8])
-    interval = found(metric.compute(), "ece", 0.0025)
+    interval = interval_of(metric.compute(), "ece", 0.0025)
     assert interval.method == "jackknife"
     assert math.isnan(interval.deff) and math.isnan(interval.n_eff)
     assert interval.defined
@@ -185,9 +185,9 @@ def test_a_view_without_a_formula_for_rows_has_a_jackknife_and_no_design_effect(
 
 def test_other_methods_are_refused_by_name() -> None:
     with pytest.raises(InputError, match='"auto" or "jackknife, wilson" or "jackknife"'):
-        found(CLICKS, "ratio", 0.0025, "delong")
+        interval_of(CLICKS, "ratio", 0.0025, "delong")
     with pytest.raises(InputError, match='"auto" or "jackknife", got'):
-        found(RATES, "mcc", 0.0025, "logit")
+        interval_of(RATES, "mcc", 0.0025, "logit")
 
 
 # -- results of all states but one
@@ -211,11 +211,11 @@ def of_rows(rows: list[int]) -> object:
 HELD = [0, 2000, 1 << 60]
 
 
-@pytest.mark.parametrize("held", HELD)
+@pytest.mark.parametrize("limit", HELD)
 def test_each_result_is_that_of_the_rows_of_all_other_slots(
-    held: int, monkeypatch: pytest.MonkeyPatch
+    limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "SIDE_BY_SIDE", held)
+    monkeypatch.setattr(module, "SIDE_BY_SIDE", limit)
     for width in (1, 2, 3, 5, 7, 8, 64):
         slots = (np.random.default_rng(width).permutation(3 * width) % width).tolist()
         assert list(leave_one_out(in_slots(slots, width), [3] * width)) == [
@@ -285,12 +285,12 @@ def test_the_sum_is_of_all_slots_and_the_states_stay_as_they_are() -> None:
     ] * 3
 
 
-@pytest.mark.parametrize(("held", "most"), [(0, 1), (1 << 60, 64)])
+@pytest.mark.parametrize(("limit", "most"), [(0, 1), (1 << 60, 64)])
 def test_a_state_is_added_log2_times_and_not_once_for_each_other_one(
-    held: int, most: int, monkeypatch: pytest.MonkeyPatch
+    limit: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     metric = HistogramAUC()
-    monkeypatch.setattr(module, "SIDE_BY_SIDE", held)
+    monkeypatch.setattr(module, "SIDE_BY_SIDE", limit)
     width, added, sums = 64, [], []
     rows = metric.check([0, 1] * width, np.arange(2 * width) / 200)
     states = metric._empty(width)
@@ -305,6 +305,6 @@ def test_a_state_is_added_log2_times_and_not_once_for_each_other_one(
     monkeypatch.setattr(type(metric), "_merge_slots", counting)
     leave_one_out(states, [2] * width)
     # To know how large a sum is, all of them are added once more.
-    assert sum(added) == width * (7 if held else 6)
-    assert len(added) == (7 if held else 126)
+    assert sum(added) == width * (7 if limit else 6)
+    assert len(added) == (7 if limit else 126)
     assert max(sums) == most

@@ -345,7 +345,7 @@ def test_models_have_their_own_intervals_and_a_p_value_has_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "columns", "said"),
+    ("metric", "columns", "message"),
     [
         (ExactAUC(), {**ROWS, "groups": USERS}, r"Paired\(UserGroups\(ExactAUC"),
         (ExactAUC(), {"labels": LABELS, "scores": A}, "scores_a= and scores_b="),
@@ -356,11 +356,11 @@ def test_models_have_their_own_intervals_and_a_p_value_has_none() -> None:
     ],
 )
 def test_rows_of_one_model_alone_are_refused(
-    metric: Accumulator, columns: dict[str, Any], said: str
+    metric: Accumulator, columns: dict[str, Any], message: str
 ) -> None:
     state = Paired(metric)
     before = state.digest()
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         state.update(**columns)
     assert state.digest() == before
 

@@ -201,7 +201,7 @@ def panel(**more: Accumulator) -> Panel:
     return Panel({**METRICS, **more}, inputs=TAKES)
 
 
-def alone(batches: list[dict[str, Any]]) -> dict[str, Accumulator]:
+def separate_states(batches: list[dict[str, Any]]) -> dict[str, Accumulator]:
     """Each metric fed by itself, with lists."""
     states = {name: metric.empty() for name, metric in METRICS.items()}
     for columns, (name, state) in product(batches, states.items()):
@@ -231,7 +231,7 @@ def test_metrics_have_the_states_that_they_have_alone_whatever_types_columns_hav
         assert panel().check(**cast).n == 5
         batches: list[dict[str, Any]] = [COLUMNS, cast, cast, COLUMNS]
         together = fed(batches)
-        for name, state in alone(batches).items():
+        for name, state in separate_states(batches).items():
             assert together.state(name) == state, kinds
 
 

@@ -372,8 +372,8 @@ def check(column: MapColumn, model: Model, limit: int | None) -> None:
     assert encoded(back) == data
 
 
-def cells_of(column: MapColumn, at: int) -> Counter[int]:
-    cells = column.child._take(np.array([at])).compute().cells  # type: ignore[attr-defined]
+def cells_of(column: MapColumn, slot: int) -> Counter[int]:
+    cells = column.child._take(np.array([slot])).compute().cells  # type: ignore[attr-defined]
     return Counter({cell: n for cell, n in enumerate(cells) if n})
 
 
@@ -435,14 +435,14 @@ def test_keys_of_equal_hash_are_kept_in_the_order_of_their_bytes(
     assert states[0].keys() == ("aa", "bb")
 
 
-def map_bytes(*slots: dict[Any, Tally], other: Tally | None = None) -> bytes:
+def map_bytes(*slots: dict[Any, Tally], overflow: Tally | None = None) -> bytes:
     """The bytes of a map by the README, with keys in the order given."""
     out, tallies = Writer(), []
-    out.ints(np.array([len(slot) + (other is not None) for slot in slots]))
+    out.ints(np.array([len(slot) + (overflow is not None) for slot in slots]))
     for slot in slots:
-        if other is not None:
+        if overflow is not None:
             out.text(b"")
-            tallies.append(other)
+            tallies.append(overflow)
         for key, tally in slot.items():
             out.text(key if isinstance(key, bytes) else encode_key(key))
             tallies.append(tally)
@@ -453,7 +453,7 @@ def map_bytes(*slots: dict[Any, Tally], other: Tally | None = None) -> bytes:
     return out.bytes_()
 
 
-def one(cell: int) -> Tally:
+def tally_of(cell: int) -> Tally:
     state = Tally(CELLS)
     state.update([cell])
     return state
@@ -463,18 +463,18 @@ def test_a_map_is_written_as_the_readme_draws_it() -> None:
     column = empty(2, 2)
     slots = column.locate(dictionary_column(["b", "a", "b"]), np.array([0, 0, 1])).slots
     column.child._feed(Tally(CELLS).check([1, 2, 3]), slots)
-    assert encoded(column) == map_bytes({"a": one(2), "b": one(1)}, {"b": one(3)})
+    assert encoded(column) == map_bytes({"a": tally_of(2), "b": tally_of(1)}, {"b": tally_of(3)})
 
 
 def test_maps_that_nobody_writes_are_refused() -> None:
     for data in (
-        map_bytes({"b": one(1), "a": one(1)}),
-        map_bytes({b'"a"': one(1), b'"a" ': one(1)}),
-        map_bytes({b"a": one(1)}),
-        map_bytes({b"1.5": one(1)}),
-        map_bytes({"a": one(1), "b": one(1), "c": one(1)}),
-        map_bytes({b"1" * 4097: one(1)}),
-        map_bytes({"a": one(1)})[:-1],
+        map_bytes({"b": tally_of(1), "a": tally_of(1)}),
+        map_bytes({b'"a"': tally_of(1), b'"a" ': tally_of(1)}),
+        map_bytes({b"a": tally_of(1)}),
+        map_bytes({b"1.5": tally_of(1)}),
+        map_bytes({"a": tally_of(1), "b": tally_of(1), "c": tally_of(1)}),
+        map_bytes({b"1" * 4097: tally_of(1)}),
+        map_bytes({"a": tally_of(1)})[:-1],
         b"\x08" + ((1 << 63) - 1).to_bytes(8, "little"),
         b"\x08" + (1 << 40).to_bytes(8, "little") + b"\0" * 50,
     ):
@@ -485,7 +485,7 @@ def test_maps_that_nobody_writes_are_refused() -> None:
 
 
 def test_a_state_of_other_keys_is_refused_where_all_keys_are_kept() -> None:
-    data = map_bytes({"a": one(1)}, other=one(2))
+    data = map_bytes({"a": tally_of(1)}, overflow=tally_of(2))
     empty(1, 1).read(Reader(data))
     with pytest.raises(StateError, match="without max_keys"):
         empty(None, 1).read(Reader(data))

@@ -93,21 +93,21 @@ def rows(n: int = 18_000, users: int = 300, seed: int = 1) -> dict[str, Any]:
     return {"groups": who, "labels": labels, "z": z, "other": second_z, "treated": treated}
 
 
-def counted(metric: Accumulator, scale: Callable[[Floats], Floats], given: dict[str, Any]) -> Any:
+def counted(metric: Accumulator, scale: Callable[[Floats], Floats], sample: dict[str, Any]) -> Any:
     """UserGroups of a metric, or Paired of these, on a scale."""
-    columns = {"groups": given["groups"], "labels": given["labels"], "scores": scale(given["z"])}
+    columns = {"groups": sample["groups"], "labels": sample["labels"], "scores": scale(sample["z"])}
     state: Any = metric.empty() if isinstance(metric, Paired) else UserGroups(metric)
     if isinstance(metric, ExactUplift):
-        columns["treated"] = given["treated"]
+        columns["treated"] = sample["treated"]
     if isinstance(metric, GroupedAUC):
         columns["users"] = columns["groups"]
     if isinstance(metric, MulticlassAUC):
-        z = given["z"]
-        columns["labels"] = (given["labels"] + given["treated"]).astype(np.int64)
-        columns["scores"] = scale(np.stack([-z, given["other"] / 2, z], axis=1))
+        z = sample["z"]
+        columns["labels"] = (sample["labels"] + sample["treated"]).astype(np.int64)
+        columns["scores"] = scale(np.stack([-z, sample["other"] / 2, z], axis=1))
     if isinstance(metric, Paired):
-        columns = {"groups": given["groups"], "labels": given["labels"]}
-        columns |= {"scores_a": scale(given["z"]), "scores_b": scale(given["other"])}
+        columns = {"groups": sample["groups"], "labels": sample["labels"]}
+        columns |= {"scores_a": scale(sample["z"]), "scores_b": scale(sample["other"])}
     state.update(**columns)
     return state.compute()
 
@@ -361,12 +361,12 @@ def test_drift_over_users_has_the_scores_of_both_sides_in_one_order() -> None:
 # -- what no grid of bounded size can show ---------------------------------------------------------
 
 
-def crowded(given: dict[str, Any], level: float = 1.0) -> UserGroups[Any]:
+def crowded(sample: dict[str, Any], level: float = 1.0) -> UserGroups[Any]:
     """Scores that crowd at a point other than 0 and 1, beside a few that are far away."""
-    scores = level + 1e-12 * given["z"]
-    scores[: len(scores) // 30] = given["z"][: len(scores) // 30] * 1e3
+    scores = level + 1e-12 * sample["z"]
+    scores[: len(scores) // 30] = sample["z"][: len(scores) // 30] * 1e3
     state: UserGroups[Any] = UserGroups(ExactAUC())
-    state.update(given["groups"], labels=given["labels"], scores=scores)
+    state.update(sample["groups"], labels=sample["labels"], scores=scores)
     return state
 
 

@@ -42,8 +42,8 @@ USERS = ("groups", "users")  # the columns that say whose row it is
 KEYED = ("GroupedAUC", "GroupedScores", "Panel")
 
 
-def sealing(n: int = 4, *, of: str = "user", name: str = "hash", scope: str = DAY) -> Sealing:
-    return Sealing(of=of, n_buckets=n, hash=name, scope=scope)
+def sealing(n: int = 4, *, column: str = "user", name: str = "hash", scope: str = DAY) -> Sealing:
+    return Sealing(of=column, n_buckets=n, hash=name, scope=scope)
 
 
 def fed(rows: list[tuple[int, int, float]], metric: Accumulator | None = None) -> Accumulator:
@@ -201,7 +201,7 @@ def test_the_same_bucket_twice_is_refused_and_nothing_changes() -> None:
 
 def test_buckets_of_another_sealing_are_refused() -> None:
     first = hashed()[0]
-    changes: list[dict[str, Any]] = [{"name": "another"}, {"of": "session"}, {"n": 5}]
+    changes: list[dict[str, Any]] = [{"name": "another"}, {"column": "session"}, {"n": 5}]
     for change in changes:
         with pytest.raises(OverlapError, match=r"sealed/hash\(user\) mod 4/2026-11-01"):
             first.copy().merge(hashed(**change)[1])

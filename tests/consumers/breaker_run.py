@@ -303,13 +303,13 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Print the figures of one run and what is wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.consumers.breaker_run")
     parser.add_argument("--rate", type=float, default=20_000.0, help="events a second")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--kills", type=int, default=6)
-    options = parser.parse_args(given)
+    options = parser.parse_args(argv)
     began_s = cpu_s(resource.RUSAGE_CHILDREN)
     try:
         with tempfile.TemporaryDirectory() as folder, running_broker() as kafka:

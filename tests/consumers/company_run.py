@@ -106,7 +106,7 @@ def value_of(metric: str, state: Accumulator) -> float:
 
 
 def look_differences(
-    states: States, wanted: Mapping[tuple[str, str], Mapping[str, float]]
+    states: States, expected: Mapping[tuple[str, str], Mapping[str, float]]
 ) -> Iterator[str]:
     """Where the users or the values of an arm are not these."""
     for experiment, metrics in DECLARED.items():
@@ -116,7 +116,7 @@ def look_differences(
                 yield f"{experiment}, {metric}: the arms are {sorted(arms)}"
                 continue
             for (arm,), state in arms.items():
-                row, units = wanted[experiment, arm], state.compute().units
+                row, units = expected[experiment, arm], state.compute().units
                 value = value_of(metric, state)
                 if units != row["units"] or not close(value, row[metric]):
                     yield (
@@ -125,9 +125,9 @@ def look_differences(
                     )
 
 
-def close(value: float, wanted: float) -> bool:
+def close(value: float, expected: float) -> bool:
     """Whether two values differ by rounding alone."""
-    return math.isclose(value, wanted, rel_tol=PARTED)
+    return math.isclose(value, expected, rel_tol=PARTED)
 
 
 def cohorts_of(states: States, closed_ms: int) -> dict[tuple[str, str], Accumulator]:
@@ -239,12 +239,12 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Print what was compared and what differs."""
     parser = argparse.ArgumentParser(prog="python -m tests.consumers.company_run")
     parser.add_argument("--users", type=int, default=200_000)
     parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args(given)
+    options = parser.parse_args(argv)
     simulation, differences = (
         ExposuresSimulation(users=options.users, seed=options.seed),
         list[str](),

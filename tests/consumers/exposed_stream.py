@@ -154,26 +154,31 @@ def logs_of(parts: Mapping[Partition, Sequence[Event]]) -> dict[Partition, Log]:
     return {log: Log([json.dumps(e).encode() for e in events]) for log, events in parts.items()}
 
 
-def run(of: Config, ledger: Ledger, logs: Mapping[Partition, Log], script: Sequence[Step] = (),
+def run(run_config: Config, ledger: Ledger, logs: Mapping[Partition, Log],
+        script: Sequence[Step] = (),
         *, close: bool = True, options: Options | None = None) -> Worker:  # fmt: skip
     """Count to the end."""
     source = MemorySource(logs, script, limit=20)
     options = options or Options(until_end=True, close=close)
-    worker = worker_of(of, ledger, source, monotonic=lambda: 0.0, options=options)
+    worker = worker_of(run_config, ledger, source, monotonic=lambda: 0.0, options=options)
     for _ in worker.run():
         pass
     return worker
 
 
 def verified(
-    of: Config, ledger: Ledger, logs: Mapping[Partition, Log], folder: Path, wanted: Wanted = ALL
+    run_config: Config,
+    ledger: Ledger,
+    logs: Mapping[Partition, Log],
+    folder: Path,
+    selection: Wanted = ALL,
 ) -> Findings:
     """What `verify` finds. Its scratch store is a file of SQLite, whatever the other one is."""
     with (
         TemporaryDirectory(dir=folder) as scratch_folder,
         closing(Ledger.open(f"sqlite:///{scratch_folder}/scratch.db", create=True)) as scratch,
     ):
-        return verify(of, ledger, scratch, wanted=wanted, monotonic=lambda: 0.0,
+        return verify(run_config, ledger, scratch, wanted=selection, monotonic=lambda: 0.0,
                       opener=lambda config, options: MemorySource(logs))  # fmt: skip
 
 
@@ -195,7 +200,7 @@ def in_time(events: Sequence[Event]) -> Iterator[Event]:
 
 
 def expected(
-    of: Config,
+    run_config: Config,
     parts: Mapping[Partition, Sequence[Event]],
     *,
     before_ms: int | None = None,
@@ -206,10 +211,12 @@ def expected(
     accepted = [e for events in parts.values() for e in in_time(events)]
     accepted = [e for e in accepted if before_ms is None or e["ts"] < before_ms]
     spans = None if entering is None else {name: [span] for name, span in entering.items()}
-    return states_of(of, accepted, spans)
+    return states_of(run_config, accepted, spans)
 
 
-def states_of(of: Config, accepted: Sequence[Event], counting: Spans | None = None) -> States:
+def states_of(
+    run_config: Config, accepted: Sequence[Event], counting: Spans | None = None
+) -> States:
     """The states of all metrics, of the events that were not refused. counting: the times of the
     events and exposures that each experiment counts; by default those of its config."""
     events = [
@@ -218,15 +225,17 @@ def states_of(of: Config, accepted: Sequence[Event], counting: Spans | None = No
     exposures: dict[str, list[Exposure]] = defaultdict(list)
     for event in accepted:
         name = event.get("exp")
-        if name in of.experiments and _is_within(of, name, event["ts"], counting):
+        if name in run_config.experiments and _is_within(run_config, name, event["ts"], counting):
             exposures[name].append(Exposure(event["user"], event["ts"], name, event["arm"]))
     states: dict[tuple[str, int, int | None], PerKey] = {}
-    for metric_set in of.metric_sets:
+    for metric_set in run_config.metric_sets:
         name = metric_set.rows.exposed
         rows = _plain(metric_set, events)
         if name is not None:
-            experiment_events = [e for e in events if _is_within(of, name, e["ts"], counting)]
-            rows = _exposed(of, metric_set, experiment_events, exposures[name])
+            experiment_events = [
+                e for e in events if _is_within(run_config, name, e["ts"], counting)
+            ]
+            rows = _exposed(run_config, metric_set, experiment_events, exposures[name])
         _count(metric_set, list(rows), states)
     return {where: state.to_bytes() for where, state in states.items()}
 
@@ -234,8 +243,8 @@ def states_of(of: Config, accepted: Sequence[Event], counting: Spans | None = No
 Row = tuple[int, Mapping[str, str | None], Event]  # time, key by name, fields
 
 
-def _is_within(of: Config, name: str, time: int, counting: Spans | None) -> bool:
-    experiment = of.experiments[name]
+def _is_within(run_config: Config, name: str, time: int, counting: Spans | None) -> bool:
+    experiment = run_config.experiments[name]
     times = [[(experiment.start, experiment.end)]]
     times += [] if counting is None else [[*counting.get(name, ())]]
     return all(
@@ -251,9 +260,12 @@ def _plain(metric_set: MetricSet, events: Sequence[Event]) -> Iterator[Row]:
 
 
 def _exposed(
-    of: Config, metric_set: MetricSet, events: Sequence[Event], exposures: Sequence[Exposure]
+    run_config: Config,
+    metric_set: MetricSet,
+    events: Sequence[Event],
+    exposures: Sequence[Exposure],
 ) -> Iterator[Row]:
-    rows, window = metric_set.rows, of.exposures and of.exposures.window_ms
+    rows, window = metric_set.rows, run_config.exposures and run_config.exposures.window_ms
     has_where = any(flag.computed is not None for flag in rows.flags)
     firsts = {
         unit: first(unit, rows.exposed or "", exposures) for unit in {e.unit for e in exposures}

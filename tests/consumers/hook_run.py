@@ -120,14 +120,14 @@ def receiving(receiver: Receiver | None = None) -> Iterator[Receiver]:
 def hook(
     url: str,
     events: Sequence[str] = HARM,
-    more: str = "",
+    rest: str = "",
     name: str = "flags",
     retry_s: float = 0.05,
 ) -> str:
     """The table of a hook, which tries again at once, or only after a run with a longer pause."""
     return (
         f'[hooks.{name}]\nurl = "{url}"\non = {json.dumps(list(events))}\n'
-        f'secret_env = "{VARIABLE}"\nretry_s = {retry_s}\nmax_retry_s = {4 * retry_s}\n{more}\n'
+        f'secret_env = "{VARIABLE}"\nretry_s = {retry_s}\nmax_retry_s = {4 * retry_s}\n{rest}\n'
     )
 
 

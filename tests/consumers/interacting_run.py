@@ -34,25 +34,25 @@ loss = { type = "Calibration", inputs = { scores = "score" } }
 )
 
 
-def entries(decision: str = '["ctr"]', asked: Iterable[str] = NAMES) -> str:
-    """The tables of the experiments; asked: those with `interactions`."""
-    names = set(asked)
+def entries(decision: str = '["ctr"]', experiments: Iterable[str] = NAMES) -> str:
+    """The tables of the experiments; experiments: those with `interactions`."""
+    names = set(experiments)
     return "".join(
         ENTRY.format(name=name, decision=decision, asked=str(name in names).lower())
         for name in NAMES
     )
 
 
-def write(folder: Path, tables: str, *, both: float = 0.2, users: int = USERS) -> Path:
-    """The config with these tables, and two events of each user; both: the share of clicks in both
-    treatments, without an interaction 0.6."""
+def write(folder: Path, tables: str, *, joint_rate: float = 0.2, users: int = USERS) -> Path:
+    """The config with these tables, and two events of each user; joint_rate: the share of
+    clicks in both treatments, without an interaction 0.6."""
     rng = random.Random(1)
     arms = [{name: rng.choice(["old", "new"]) for name in NAMES} for _ in range(users)]
     lines = []
     for i in range(2 * users):
         second, user = i * 5_400 // (2 * users), i % users
         is_new = arms[user]["ranker"] == "new", arms[user]["pricing"] == "new"
-        rate = both if all(is_new) else 0.2 + 0.2 * sum(is_new)
+        rate = joint_rate if all(is_new) else 0.2 + 0.2 * sum(is_new)
         event = {
             "ts": f"1970-01-01T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}Z",
             "variant": "old",
@@ -74,6 +74,6 @@ def configure(folder: Path, tables: str) -> Path:
     return path
 
 
-def make(folder: Path, tables: str = entries(), *, both: float = 0.2) -> Path:
+def make(folder: Path, tables: str = entries(), *, joint_rate: float = 0.2) -> Path:
     """The store."""
-    return run(write(folder, tables, both=both))
+    return run(write(folder, tables, joint_rate=joint_rate))

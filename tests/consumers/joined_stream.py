@@ -95,18 +95,18 @@ def logs_of(parts: Mapping[Partition, Sequence[Event]]) -> dict[Partition, Log]:
     return {log: Log([json.dumps(e).encode() for e in events]) for log, events in parts.items()}
 
 
-def run(of: Config, ledger: Ledger, logs: Mapping[Partition, Log], script: Sequence[Step] = (),
-        *, close: bool = True) -> Worker:  # fmt: skip
+def run(run_config: Config, ledger: Ledger, logs: Mapping[Partition, Log],
+        script: Sequence[Step] = (), *, close: bool = True) -> Worker:  # fmt: skip
     """Count to the end."""
     source = MemorySource(logs, script, limit=20)
     options = Options(until_end=True, close=close)
-    worker = worker_of(of, ledger, source, monotonic=lambda: 0.0, options=options)
+    worker = worker_of(run_config, ledger, source, monotonic=lambda: 0.0, options=options)
     for _ in worker.run():
         pass
     return worker
 
 
-def found(ledger: Ledger) -> Found:
+def digests(ledger: Ledger) -> Found:
     """The digests of all results, by what they are of."""
     rows = read_results(ledger, parse_query("all")).rows
     return {
@@ -115,6 +115,6 @@ def found(ledger: Ledger) -> Found:
     }
 
 
-def at(of: Config, url: str) -> Config:
+def config_at(run_config: Config, url: str) -> Config:
     """The config with another store."""
-    return replace(of, store=replace(of.store, url=url))
+    return replace(run_config, store=replace(run_config.store, url=url))

@@ -45,14 +45,14 @@ def install(fuse: Fuse) -> None:
 
     def written(
         store: Store,
-        of: Generation,
+        generation: Generation,
         entries: Sequence[RetriedEntries],
         *,
         created_ms: int,
         note: str,
     ) -> int:
         fuse.passes("before the transaction")
-        number = write_retry(store, of, entries, created_ms=created_ms, note=note)
+        number = write_retry(store, generation, entries, created_ms=created_ms, note=note)
         fuse.passes("after it")
         return number
 

@@ -129,10 +129,10 @@ def install(fuse: Fuse, tally: Tally) -> None:
 
     true_commit = Ledger.commit
 
-    def commit(self: Ledger, of: Generation, commit: Commit) -> Head:
+    def commit(self: Ledger, generation: Generation, commit: Commit) -> Head:
         fuse.passes("before the transaction")
         try:
-            moved = true_commit(self, of, commit)
+            moved = true_commit(self, generation, commit)
         except Fenced:
             tally.fenced += 1
             tally.write()
@@ -178,8 +178,8 @@ def note_commits(notes: str) -> None:
     file = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     true_commit = Ledger.commit
 
-    def commit(self: Ledger, of: Generation, commit: Commit) -> Head:
-        head = true_commit(self, of, commit)
+    def commit(self: Ledger, generation: Generation, commit: Commit) -> Head:
+        head = true_commit(self, generation, commit)
         os.write(file, f"{head.partition.number} {commit.start} {commit.end}\n".encode())
         return head
 

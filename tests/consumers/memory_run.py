@@ -103,12 +103,12 @@ class Run:
         """The logs, without a script."""
         return MemorySource(self.logs)
 
-    def seen(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         with closing(Ledger.open(self.config.store.url)) as ledger:
             return ledger.snapshot()
 
     def heads(self) -> list[tuple[int, int]]:
-        return [(head.start_offset, head.next_offset) for head in self.seen().heads]
+        return [(head.start_offset, head.next_offset) for head in self.snapshot().heads]
 
 
 def log(n: int, value: bytes | None = GOOD, **more: object) -> Log:
@@ -116,7 +116,7 @@ def log(n: int, value: bytes | None = GOOD, **more: object) -> Log:
 
 
 def worker_of(
-    of: Config,
+    run_config: Config,
     ledger: Ledger,
     source: MemorySource,
     *,
@@ -125,9 +125,16 @@ def worker_of(
     status: StatusRecorder | None = None,
 ) -> Worker:
     """A worker that has written down where it starts; `assign` of its source is next."""
-    generation = service.begin(ledger, of).generation
+    generation = service.begin(ledger, run_config).generation
     worker = Worker(
-        of, ledger, generation, source, options, stop=Stop(), monotonic=monotonic, status=status
+        run_config,
+        ledger,
+        generation,
+        source,
+        options,
+        stop=Stop(),
+        monotonic=monotonic,
+        status=status,
     )
     worker.prepare()
     return worker

@@ -30,8 +30,8 @@ def of_format(format: str, **parts: str) -> Config:
 
 def message(format: str, events: Sequence[bytes]) -> bytes:
     """One message that carries these events, which are JSON."""
-    if format == "array":
-        return b"[" + b",".join(events) + b"]"
+    if format == "array":  # `[]` has no event: one that is empty and alone is an empty message
+        return b"[" + b",".join(events) + b"]" if [*events] != [b""] else b""
     if format == "arrow":
         return arrow([json.loads(event) for event in events])
     return b"\n".join(events) + (b"\n" if format == "ndjson" else b"")

@@ -37,7 +37,7 @@ def head(
     variants: str = '["old", "new"]',
     fields: str = "",
     size_s: int = 3600,
-    by: str = '[["variant"]]',
+    slices: str = '[["variant"]]',
 ) -> str:
     """The tables of a config that counts users' events in a file into `store.db` beside it: all but
     its metrics and its experiment. fields: further lines of [event]."""
@@ -54,7 +54,7 @@ user = "user"
 [windows]
 size_s = {size_s}
 [slices]
-by = {by}
+by = {slices}
 [store]
 url = "store.db"
 [server]

@@ -84,11 +84,11 @@ def write_config(
     variants: str = 'variants = ["a", "b"]',
     windows: str = "",
     slices: str = "",
-    more: str = "",
+    rest: str = "",
 ) -> Path:
     """The config file, in a folder."""
     path = folder / "clicks.toml"
-    text = CONFIG.format(variants=variants, windows=windows, slices=slices) + more
+    text = CONFIG.format(variants=variants, windows=windows, slices=slices) + rest
     path.write_text(text, encoding="utf-8")
     return path
 

@@ -42,9 +42,9 @@ CLEAN: dict[str, Validate] = {
 }
 
 
-def pair(labels: Column, scores: Column | None = None, more: Column | None = None) -> Batch:
+def pair(labels: Column, scores: Column | None = None, weights: Column | None = None) -> Batch:
     """A batch of these columns."""
-    columns = {"labels": labels, "scores": scores, "more": more}
+    columns = {"labels": labels, "scores": scores, "weights": weights}
     n = len(labels)  # type: ignore[arg-type]
     return Batch(n, {name: c for name, c in columns.items() if c is not None})
 

@@ -45,7 +45,7 @@ def test_datetimes_with_zones_are_the_same_moments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("times", "text"),
     [
         (
             np.array(["2025-01-01", "NaT"], "M8[s]"),
@@ -78,7 +78,7 @@ def test_datetimes_with_zones_are_the_same_moments() -> None:
         ),
     ],
 )
-def test_times_that_are_not_certain_are_refused(given: Any, text: str) -> None:
+def test_times_that_are_not_certain_are_refused(times: Any, text: str) -> None:
     with pytest.raises(InputError) as error:
-        milliseconds(given, "t")
+        milliseconds(times, "t")
     assert str(error.value) == text

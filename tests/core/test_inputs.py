@@ -65,7 +65,7 @@ SURE: Final = {  # one metric of each class and set of validators
 }
 
 
-def kept(validator: Validator, kind: Any, column: Any) -> bytes | None:
+def buffered_bytes(validator: Validator, kind: Any, column: Any) -> bytes | None:
     """The bytes that a buffer keeps of a column where a row of this type is pending."""
     buffer = Buffer()
     batch = Batch(1, {"a": np.zeros(1, kind)})
@@ -112,7 +112,7 @@ def test_columns_of_another_kind_are_left_to_the_check() -> None:
     ):
         assert validated(column, validator) is None
         for kind in (column.dtype, *KINDS):
-            assert kept(validator, kind, column) is None
+            assert buffered_bytes(validator, kind, column) is None
     for validator in ALL:  # and so is what is no column of rows
         for value in (
             *(None, "labels", 1, {0: 1}, range(2), [], [[0], [1]], [[0], [1, 2]], ["0"], [None]),
@@ -120,10 +120,10 @@ def test_columns_of_another_kind_are_left_to_the_check() -> None:
             *(np.zeros(0, np.int64), np.zeros((2, 1), np.int64)),
         ):
             assert validated(value, validator) is None
-            assert kept(validator, np.int64, value) is None
+            assert buffered_bytes(validator, np.int64, value) is None
         for kind, shape in product(KINDS, [(0,), (2, 1), ()]):
             for dtype in (kind, np.dtype(np.uint8)):
-                assert kept(validator, dtype, np.zeros(shape, kind)) is None
+                assert buffered_bytes(validator, dtype, np.zeros(shape, kind)) is None
 
 
 def test_several_validators_are_the_strongest_unless_one_is_of_ids() -> None:
@@ -151,7 +151,7 @@ def test_the_bytes_of_what_a_validator_finds_are_kept() -> None:
             array = validated(rows, validator)
             assert array is not None
             for form in (rows, np.repeat(rows, 2)[::2]):
-                assert kept(validator, array.dtype, form) == array.tobytes()
+                assert buffered_bytes(validator, array.dtype, form) == array.tobytes()
 
 
 def test_a_list_is_validated_as_the_array_of_its_numbers() -> None:
@@ -166,7 +166,7 @@ def test_a_list_is_validated_as_the_array_of_its_numbers() -> None:
                 if array is not None and expected is not None:
                     assert array.dtype is expected.dtype
                     assert array.tobytes() == expected.tobytes()
-                    assert kept(validator, array.dtype, form) == expected.tobytes()
+                    assert buffered_bytes(validator, array.dtype, form) == expected.tobytes()
 
 
 def test_a_column_of_another_type_than_is_pending_is_kept_only_as_float64_of_integers() -> None:
@@ -177,7 +177,7 @@ def test_a_column_of_another_type_than_is_pending_is_kept_only_as_float64_of_int
             expected = array.tobytes() if array.dtype is kind else None
             if kind is np.dtype(np.float64) and array.dtype.kind in "iu" and array.itemsize > 1:
                 expected = array.astype(np.float64).tobytes()
-            assert kept(validator, kind, column) == expected
+            assert buffered_bytes(validator, kind, column) == expected
 
 
 @pytest.mark.parametrize("name", SURE)

@@ -16,7 +16,7 @@ from streammetrics.core.provenance import Provenance
 from tests.toys import Tally
 
 
-def seen(*ranges: tuple[str, int, int] | tuple[str, int, int, str]) -> Provenance:
+def provenance_of(*ranges: tuple[str, int, int] | tuple[str, int, int, str]) -> Provenance:
     result = Provenance()
     for row in ranges:
         result.add(*row)
@@ -53,7 +53,7 @@ def test_random_ranges_agree_with_a_set_of_rows() -> None:
 def test_any_overlap_of_two_ranges_is_refused_and_nothing_else_is() -> None:
     for a, b, c, d in product(range(5), repeat=4):
         if a <= b and c <= d:
-            ranges = seen(("s", a, b))
+            ranges = provenance_of(("s", a, b))
             if set(range(a, b)) & set(range(c, d)):
                 with pytest.raises(OverlapError):
                     ranges.add("s", c, d)
@@ -62,7 +62,7 @@ def test_any_overlap_of_two_ranges_is_refused_and_nothing_else_is() -> None:
 
 
 def test_different_pieces_of_one_range_unite_and_the_same_piece_refuses() -> None:
-    ranges = seen(("clicks/0", 0, 10, "window 1"), ("clicks/0", 0, 10, "window 2"))
+    ranges = provenance_of(("clicks/0", 0, 10, "window 1"), ("clicks/0", 0, 10, "window 2"))
     with pytest.raises(OverlapError) as caught:
         ranges.add("clicks/0", 9, 12, "window 2")
     assert caught.value.where == "clicks/0, window 2"
@@ -84,13 +84,18 @@ def test_ranges_that_are_none_are_refused() -> None:
 
 
 def test_json_leads_back_to_the_same_ranges() -> None:
-    ranges = seen(("b", 1, 2), ("a", 5, 2**70), ("a", 1, 2, "ü\ud800"), ("a", np.int64(1), 2))
+    ranges = provenance_of(
+        ("b", 1, 2), ("a", 5, 2**70), ("a", 1, 2, "ü\ud800"), ("a", np.int64(1), 2)
+    )
     assert ranges.to_json() == (
         b'[["a","",1,2],["a","",5,1180591620717411303424],["a","\\u00fc\\ud800",1,2],["b","",1,2]]'
     )
     assert Provenance.from_json(ranges.to_json()) == ranges
-    assert len(list(seen(("a", 0, 1, "bc"), ("ab", 0, 1, "c")))) == 2  # names are not run together
-    assert repr(seen(("a", 0, 2), ("b", 1, 3, "w"))) == "Provenance(a: [0, 2), b w: [1, 3))"
+    # Names are not run together.
+    assert len(list(provenance_of(("a", 0, 1, "bc"), ("ab", 0, 1, "c")))) == 2
+    assert (
+        repr(provenance_of(("a", 0, 2), ("b", 1, 3, "w"))) == "Provenance(a: [0, 2), b w: [1, 3))"
+    )
 
 
 def test_json_that_no_provenance_writes_is_refused() -> None:
@@ -161,11 +166,11 @@ def test_a_merge_looks_at_the_pieces_that_it_adds_and_at_no_others(
 
 
 def test_what_is_wholly_counted_is_covered() -> None:
-    ranges = seen(("a", 0, 5), ("a", 7, 9), ("b", 0, 3, "p"))
+    ranges = provenance_of(("a", 0, 5), ("a", 7, 9), ("b", 0, 3, "p"))
     for inside in ((), (("a", 0, 5),), (("a", 1, 2), ("a", 8, 9), ("b", 0, 3, "p"))):
-        assert ranges.covers(seen(*inside))
+        assert ranges.covers(provenance_of(*inside))
     for outside in (("a", 4, 6), ("a", 5, 7), ("b", 0, 3), ("c", 0, 1), ("a", 0, 9)):
-        assert not ranges.covers(seen(outside))
+        assert not ranges.covers(provenance_of(outside))
     assert not Provenance().covers(ranges) and Provenance().covers(Provenance())
 
 

@@ -35,7 +35,7 @@ from tests.expected import examples_of
 from tests.golden.former_states import FOLDER, ROWS, UNKNOWN_VIEWS
 
 
-def of(values: list[float], **columns: Any) -> MomentFigures:
+def moments_of(values: list[float], **columns: Any) -> MomentFigures:
     metric = Moments()
     metric.update(values, **columns)
     return metric.compute()
@@ -44,7 +44,7 @@ def of(values: list[float], **columns: Any) -> MomentFigures:
 def test_worked_examples(data: Path) -> None:
     examples = [entry for entry in examples_of(data, 1) if entry["metric"] == "moments"]
     for example in examples:
-        result, value = of(example["inputs"]["x"]), example["value"]
+        result, value = moments_of(example["inputs"]["x"]), example["value"]
         views = result.mean, result.variance, result.std, result.minimum, result.maximum
         for view, name in zip(views, ("mean", "variance", "std", "min", "max"), strict=True):
             assert str(view) == ("nan" if value[name] is None else str(value[name])), example["id"]
@@ -95,17 +95,17 @@ def test_products_of_three_are_exact_at_every_scale(
 
 def test_the_size_and_the_offset_of_numbers_change_no_digit_but_their_own() -> None:
     values = [3, 1, 4, 1, 5, 9, 2, 6]
-    plain = of([float(x) for x in values])
+    plain = moments_of([float(x) for x in values])
     assert plain.variance == statistics.variance(values)
     assert plain.std == statistics.stdev(values)
     for power in (-1000, -340, -300, 300, 341, 1000):
-        result = of([math.ldexp(x, power) for x in values])
+        result = moments_of([math.ldexp(x, power) for x in values])
         assert result.std == math.ldexp(plain.std, power)
         assert result.skewness == plain.skewness
         assert result.variance == (
             math.ldexp(plain.variance, 2 * power) if power < 500 else math.inf
         )
-    moved = of([x + 1e15 for x in values])
+    moved = moments_of([x + 1e15 for x in values])
     assert (moved.variance, moved.skewness) == (plain.variance, plain.skewness)
 
 
@@ -113,13 +113,16 @@ def test_skewness_is_that_of_scipy() -> None:
     from scipy.stats import skew
 
     values = np.random.default_rng(3).gamma(2.0, 3.0, 400)
-    assert of(values.tolist()).skewness == pytest.approx(skew(values), rel=1e-12)
-    assert of([1.0, 2.0, 3.0]).skewness == 0.0
-    assert math.isnan(of([2.0, 2.0]).skewness)
+    assert moments_of(values.tolist()).skewness == pytest.approx(skew(values), rel=1e-12)
+    assert moments_of([1.0, 2.0, 3.0]).skewness == 0.0
+    assert math.isnan(moments_of([2.0, 2.0]).skewness)
 
 
 def test_a_weight_is_a_number_of_rows() -> None:
-    weighted, repeated = of([1.0, 5.0, 2.0], weights=[3, 1, 0]), of([1.0, 1.0, 1.0, 5.0])
+    weighted, repeated = (
+        moments_of([1.0, 5.0, 2.0], weights=[3, 1, 0]),
+        moments_of([1.0, 1.0, 1.0, 5.0]),
+    )
     for view in ("mean", "variance", "std", "skewness", "minimum", "maximum", "above_zero"):
         assert getattr(weighted, view) == getattr(repeated, view)
     tenths = Moments(weight_unit="1/10")
@@ -135,7 +138,7 @@ def test_a_weight_is_a_number_of_rows() -> None:
 def test_the_mean_has_the_interval_of_t_and_users_have_one_of_every_figure() -> None:
     rng = np.random.default_rng(1)
     users, values = rng.integers(0, 500, 4_000), rng.gamma(2.0, 3.0, 4_000)
-    row_result, grouped = of(values.tolist()), UserGroups(Moments())
+    row_result, grouped = moments_of(values.tolist()), UserGroups(Moments())
     assert row_result.interval().se == pytest.approx(
         values.std(ddof=1) / math.sqrt(4_000), rel=1e-12
     )
@@ -230,11 +233,11 @@ def test_the_share_of_values_above_0_is_a_rate_of_rows() -> None:
 
 def test_the_share_of_values_above_0_of_weighted_rows_counts_weights_of_any_size() -> None:
     weights = [2**62 + 1, 3, 2**61]
-    result = of([1.0, 0.0, -1.0], weights=weights)
+    result = moments_of([1.0, 0.0, -1.0], weights=weights)
     assert result.above_zero == float(Fraction(weights[0], sum(weights)))
     assert "rows are weighted" in result.interval("above_zero").reason
-    assert math.isnan(of([]).above_zero)
-    assert of([]).interval("above_zero").reason == "no rows"
+    assert math.isnan(moments_of([]).above_zero)
+    assert moments_of([]).interval("above_zero").reason == "no rows"
 
 
 @pytest.mark.parametrize("name", ["moments-alone", "moments-of-weights", "moments-of-users"])

@@ -61,13 +61,13 @@ def _drawn(case: Case[Any]) -> list[Any]:
     return draws[-1]
 
 
-def _plain(name: str, given: Any) -> Any:
+def _plain(name: str, column: Any) -> Any:
     """A column as Arrow may hold it: its keys and subtopics are of one type, and UTF-8."""
-    if isinstance(given, DictionaryColumn):
-        given = [given.values[code] for code in given.codes]
-    if name == "subtopics" and all(isinstance(topics, tuple | list) for topics in given):
-        return [[ascii(topic) for topic in answered] for answered in given]
-    return [ascii(key) for key in given] if name == "keys" else given
+    if isinstance(column, DictionaryColumn):
+        column = [column.values[code] for code in column.codes]
+    if name == "subtopics" and all(isinstance(topics, tuple | list) for topics in column):
+        return [[ascii(topic) for topic in answered] for answered in column]
+    return [ascii(key) for key in column] if name == "keys" else column
 
 
 def _arrow(columns: Mapping[str, Any]) -> pa.RecordBatch:

@@ -66,14 +66,14 @@ def write_shards(folder: Path, table: pa.Table, seed: int = 8, shards: int = 6) 
     return str(folder)
 
 
-def alone(
+def updated_states(
     table: pa.Table,
     spec: Accumulator,
-    by: Sequence[str] = (),
+    group_columns: Sequence[str] = (),
     columns: Mapping[str, str] = COLUMNS,
 ) -> dict[Key, Accumulator]:
     """The state of each group, by `update` of one process with all of its rows."""
-    keys = list(zip(*(table[name].to_pylist() for name in by), strict=True))
+    keys = list(zip(*(table[name].to_pylist() for name in group_columns), strict=True))
     keys = keys or [()] * table.num_rows
     rows_of: dict[Key, list[int]] = {}
     for i, key in enumerate(keys):
@@ -105,7 +105,7 @@ def digests(states: Mapping[Key, Accumulator]) -> dict[Key, str]:
     return {key: state.digest() for key, state in states.items()}
 
 
-def held(states: DataFrame) -> dict[Key, Accumulator]:
+def merged_states(states: DataFrame) -> dict[Key, Accumulator]:
     """The one state of each group of a merged table of Spark."""
     rows = states.toArrow().to_pylist()
     states_by_group = {
@@ -117,4 +117,4 @@ def held(states: DataFrame) -> dict[Key, Accumulator]:
 
 
 def digests_of(states: DataFrame) -> dict[Key, str]:
-    return digests(held(states))
+    return digests(merged_states(states))

@@ -32,7 +32,7 @@ from streammetrics.engines import (
     results_schema,
     seal,
 )
-from tests.engines.log_rows import SPEC, alone, log_table, states
+from tests.engines.log_rows import SPEC, log_table, states, updated_states
 
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parquet]' in a clone")
 
@@ -101,7 +101,7 @@ def test_results_of_a_sealed_metric_have_its_name() -> None:
 
 
 def test_results_have_bounds_and_a_schema() -> None:
-    state = alone(TABLE, SPEC)[()]
+    state = updated_states(TABLE, SPEC)[()]
     rows = results_rows(state)
     (auc,) = [row for row in rows if row[:2] == ("auc", "auc")]
     assert auc[3] < auc[2] < auc[4]

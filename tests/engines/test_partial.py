@@ -41,7 +41,7 @@ from streammetrics.testing import Case
 from tests.cases import CASES
 from tests.depth import classes_first
 from tests.engines.every_case import rows_of
-from tests.engines.log_rows import COLUMNS, SPEC, alone, log_table, states, with_groups
+from tests.engines.log_rows import COLUMNS, SPEC, log_table, states, updated_states, with_groups
 
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install '.[parquet]' in a clone")
 
@@ -54,7 +54,7 @@ def log(n: int = N, seed: int = 1) -> Any:
 
 def single(table: Any) -> Accumulator:
     """The state that one process counts."""
-    return alone(table, SPEC)[()]
+    return updated_states(table, SPEC)[()]
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -154,18 +154,22 @@ def test_large_states_are_emitted_in_several_batches(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    "by", [(), ("variant",), ("mobile",), ("variant", "topic", "mobile", "phase")]
+    "group_columns", [(), ("variant",), ("mobile",), ("variant", "topic", "mobile", "phase")]
 )
-def test_the_states_of_one_process_are_those_that_partial_emits(by: tuple[str, ...]) -> None:
+def test_the_states_of_one_process_are_those_that_partial_emits(
+    group_columns: tuple[str, ...],
+) -> None:
     table = log()
-    emitted = states(table, SPEC, by)
+    emitted = states(table, SPEC, group_columns)
     for size in (70, N):
         batches = table.to_batches(size)
         batches = [batches[0].slice(0, 0), *batches, batches[-1].slice(0, 0)]
-        pairs = list(states_by_group(batches, SPEC, by, columns=COLUMNS))
-        assert [group for group, _ in pairs] == [tuple(row[name] for name in by) for row in emitted]
+        pairs = list(states_by_group(batches, SPEC, group_columns, columns=COLUMNS))
+        assert [group for group, _ in pairs] == [
+            tuple(row[name] for name in group_columns) for row in emitted
+        ]
         assert [type(value) for group, _ in pairs for value in group] == [
-            type(row[name]) for row in emitted for name in by
+            type(row[name]) for row in emitted for name in group_columns
         ]
         for (_, state), row in zip(pairs, emitted, strict=True):
             assert state.to_file_bytes() == row["state"]
@@ -179,7 +183,7 @@ def test_states_without_rows_have_no_group() -> None:
 
 def test_the_states_of_one_process_refuse_what_partial_refuses() -> None:
     table = log(10)
-    counted = alone(table, SPEC)[()]
+    counted = updated_states(table, SPEC)[()]
     bad = table.set_column(4, "score", pa.array([0.5] * 9 + [None], pa.float32()))
     for rows, spec, group_columns, columns in (
         (bad, SPEC, [], COLUMNS),

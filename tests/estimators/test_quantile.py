@@ -63,12 +63,12 @@ PAIRS = (
 )
 
 
-@pytest.mark.parametrize(("view", "ours"), PAIRS)
+@pytest.mark.parametrize(("view", "reference"), PAIRS)
 def test_a_view_of_another_result_has_the_interval_and_the_band_of_ours(
-    view: str, ours: str
+    view: str, reference: str
 ) -> None:
-    assert str(WAITS.interval(view)) == str(OURS.interval(ours))
-    assert str(band_of(WAITS, view)) == str(band_of(OURS, ours))
+    assert str(WAITS.interval(view)) == str(OURS.interval(reference))
+    assert str(band_of(WAITS, view)) == str(band_of(OURS, reference))
 
 
 def test_a_quantile_names_the_shares_that_its_interval_over_users_follows_from() -> None:

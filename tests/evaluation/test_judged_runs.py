@@ -89,7 +89,7 @@ def test_relevant_documents_alone_and_ranked_documents_are_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "where", "part"),
+    ("judgments", "where", "part"),
     [
         (5, "qrels", "a dict of dicts"),
         ([1, 2], "qrels", "a dict of dicts"),
@@ -112,9 +112,9 @@ def test_relevant_documents_alone_and_ranked_documents_are_taken() -> None:
          "qrels queries[1]", "a missing value"),
     ],
 )  # fmt: skip
-def test_other_forms_are_refused_with_their_place(given: object, where: str, part: str) -> None:
+def test_other_forms_are_refused_with_their_place(judgments: object, where: str, part: str) -> None:
     with pytest.raises(InputError) as raised:
-        judgments_of(given)
+        judgments_of(judgments)
     error = raised.value
     assert error.where == where and part in str(error)
     assert all((error.expected, error.got, error.hint))

@@ -142,7 +142,7 @@ def test_the_table_has_the_whole_and_each_slice_by_its_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("by", "where", "part"),
+    ("slices", "where", "part"),
     [
         ({"q1": "short"}, "by", "none for 39 of 40, the first is 'q0'"),
         ({**LENGTHS, "q2": None}, "by", "none for 1 of 40, the first is 'q2'"),
@@ -157,11 +157,11 @@ def test_the_table_has_the_whole_and_each_slice_by_its_key() -> None:
         (dict.fromkeys(QRELS, 1.5), "by[0]", "1.5"),
     ],
 )
-def test_a_query_without_one_slice_is_refused(by: object, where: str, part: str) -> None:
+def test_a_query_without_one_slice_is_refused(slices: object, where: str, part: str) -> None:
     table = rows_of({"size": LENGTHS, "year": YEARS})
     table["grade"][1] = 9
     with pytest.raises(InputError) as raised:
-        evaluate(table, RUN, "map", by=by)
+        evaluate(table, RUN, "map", by=slices)
     assert raised.value.where == where and part in str(raised.value)
 
 

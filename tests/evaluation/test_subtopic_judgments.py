@@ -75,7 +75,7 @@ def test_runs_are_compared_by_measures_of_subtopics(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("judgments", "message"),
     [
         ("q1 1 a 1\nq1 1 a 0\n", "each subtopic and document once"),
         ([("q", "a", 1, "t"), ("q", "a", 0, "t")], "'a' twice for subtopic 't' of 'q'"),
@@ -86,12 +86,14 @@ def test_runs_are_compared_by_measures_of_subtopics(tmp_path: Path) -> None:
         (pandas.DataFrame({"qid": ["q"], "docno": ["a"], "rel": [1]}), "subtopic_id"),
     ],
 )
-def test_other_judgments_by_subtopic_are_refused(given: Any, said: str, tmp_path: Path) -> None:
-    if isinstance(given, str):
-        (tmp_path / "qrels").write_text(given)
-        given = tmp_path / "qrels"
-    with pytest.raises(InputError, match=said):
-        evaluate(given, {"q": ["a"], "q1": ["a"]}, "StRecall")
+def test_other_judgments_by_subtopic_are_refused(
+    judgments: Any, message: str, tmp_path: Path
+) -> None:
+    if isinstance(judgments, str):
+        (tmp_path / "qrels").write_text(judgments)
+        judgments = tmp_path / "qrels"
+    with pytest.raises(InputError, match=message):
+        evaluate(judgments, {"q": ["a"], "q1": ["a"]}, "StRecall")
 
 
 def test_a_diversity_file_read_by_grades_says_which_measures_read_subtopics(

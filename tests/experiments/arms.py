@@ -70,12 +70,16 @@ def of_states(
     control: Accumulator,
     treatment: Accumulator,
     metric: str = "ctr",
-    seen: tuple[range, ...] = (),
+    variant_ids: tuple[range, ...] = (),
     **settings: object,
 ) -> Experiment:
-    """One epoch of two states of one metric. seen: the units of both variants, if they count."""
+    """One epoch of two states of one metric. variant_ids: of the units of both, if they count."""
     arms = {"random": {metric: control}, "bts": {metric: treatment}}
-    counted = {"": {name: units(ids) for name, ids in zip(arms, seen, strict=True)}} if seen else {}
+    counted = (
+        {"": {name: units(ids) for name, ids in zip(arms, variant_ids, strict=True)}}
+        if variant_ids
+        else {}
+    )
     return Experiment(plan(**settings), {"": arms}, counted)
 
 

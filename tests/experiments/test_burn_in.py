@@ -74,11 +74,11 @@ def lists(n: int, hits: int, empty: str = "zero") -> RankingMetrics:
     return state
 
 
-def near_one(others: int) -> RankingMetrics:
+def near_one(misses: int) -> RankingMetrics:
     """Of 1,000 lists all but so many have the relevant item first."""
     state, labels = RankingMetrics([MRR]), np.zeros((1000, 5), int)
     labels[:, 0] = 1
-    labels[:others] = [0, 0, 1, 0, 0]
+    labels[:misses] = [0, 0, 1, 0, 0]
     state.update(labels, np.tile(np.arange(5.0, 0.0, -1.0), (1000, 1)))
     return state
 

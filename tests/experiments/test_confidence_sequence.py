@@ -34,7 +34,7 @@ def look(effect: float, df: float = math.inf) -> Evidence:
     return Evidence(effect_size=effect, std_error=1.0, df=df, least_count=50)
 
 
-def said(reading: Anytime) -> tuple[float, float, float, float]:
+def figures_of(reading: Anytime) -> tuple[float, float, float, float]:
     return reading.lower, reading.upper, reading.e_value, reading.p_value
 
 
@@ -64,7 +64,7 @@ def test_before_the_burn_in_nothing_is_concluded() -> None:
     sequence = ConfidenceSequence(v_opt=30_000.0)
     for least in (0, 9):
         reading = sequence.at(Evidence(effect_size=0.02, std_error=0.005, least_count=least))
-        assert reading.gated and said(reading) == NOTHING
+        assert reading.gated and figures_of(reading) == NOTHING
         assert str(least) in reading.reason and "10" in reading.reason
     after = sequence.at(Evidence(effect_size=0.02, std_error=0.005, least_count=10))
     assert not after.gated and after.log_e > 0
@@ -77,7 +77,7 @@ def test_without_a_declared_amount_of_information_the_reason_says_so() -> None:
     )
     for kind in ("asymptotic", "empirical_bernstein"):
         reading = ConfidenceSequence(v_opt=None, kind=kind).at(evidence)  # type: ignore[arg-type]
-        assert said(reading) == NOTHING and "before the data" in reading.reason, kind
+        assert figures_of(reading) == NOTHING and "before the data" in reading.reason, kind
 
 
 def test_what_is_undefined_is_no_evidence() -> None:
@@ -91,7 +91,9 @@ def test_what_is_undefined_is_no_evidence() -> None:
     ):
         unknown = Evidence(effect_size=effect, std_error=error, df=df, least_count=99)
         reading = ConfidenceSequence(v_opt=1.0).at(unknown)
-        assert said(reading) == NOTHING and reading.gated and "undefined" in reading.reason, unknown
+        assert figures_of(reading) == NOTHING and reading.gated and "undefined" in reading.reason, (
+            unknown
+        )
 
 
 def test_a_comparison_has_the_burn_in_and_the_buckets_of_its_view() -> None:
@@ -137,7 +139,7 @@ def test_a_kind_that_does_not_fit_says_why() -> None:
         ("empirical_bernstein", "the comparison has"),
     ):
         reading = ConfidenceSequence(v_opt=1.0, kind=kind).at(LOOK)  # type: ignore[arg-type]
-        assert said(reading) == NOTHING and reading.reason.startswith(why), kind
+        assert figures_of(reading) == NOTHING and reading.reason.startswith(why), kind
     a, b = Ratio(), Ratio()
     a.update([1, 0, 0])
     b.update([1, 1, 0])
@@ -208,7 +210,7 @@ def test_information_far_below_the_plan_is_a_reason_and_no_evidence() -> None:
     """The multiplier of Student's t is then infinite, and so would the interval be, unexplained."""
     few = replace(LOOK, std_error=4.0)
     reading = ConfidenceSequence(v_opt=5_000.0).at(few)
-    assert reading.gated and said(reading) == NOTHING
+    assert reading.gated and figures_of(reading) == NOTHING
     assert reading.reason == "the information so far is 0.062, too little of the planned 5e+03"
     for better, worst in ((True, -math.inf), (False, math.inf)):
         guarded = Guardrail(margin=9.0, v_opt=5_000.0, higher_is_better=better).at(few)

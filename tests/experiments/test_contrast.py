@@ -182,7 +182,8 @@ def test_users_are_a_mass_by_their_number_if_an_experiment_counts_them_else_by_t
     unit_ranges = range(900), range(10**6, 10**6 + 90)
     settings = {"horizon": Horizon(mde=0.1)}
     without, counted = (
-        only(of_states(control, treatment, seen=units, **settings)) for units in ((), unit_ranges)
+        only(of_states(control, treatment, variant_ids=units, **settings))
+        for units in ((), unit_ranges)
     )
     assert counted.comparison.anytime_error > 1.5 * counted.comparison.std_error
     assert without.comparison.anytime_error == pytest.approx(

@@ -272,7 +272,10 @@ def test_the_simulated_sample_ratio_is_that_of_the_library() -> None:
     ends = counts.sum(axis=2).astype(int)
     ids = iter(range(10**6))
     days = {
-        day: {name: seen([next(ids) for _ in range(n)]) for name, n in zip("ab", pair, strict=True)}
+        day: {
+            name: unit_counts([next(ids) for _ in range(n)])
+            for name, n in zip("ab", pair, strict=True)
+        }
         for day, pair in enumerate(ends.T.tolist())
     }
     by_day = log_e_by_day({"a": 1, "b": 1}, days, np.empty(0, np.uint64))
@@ -282,7 +285,7 @@ def test_the_simulated_sample_ratio_is_that_of_the_library() -> None:
     assert math.isclose(last, np.logaddexp(total, by_day) - math.log(2), rel_tol=1e-6)
 
 
-def seen(ids: Sequence[int]) -> UnitsResult:
+def unit_counts(ids: Sequence[int]) -> UnitsResult:
     state = Units()
     state.update(ids)
     return state.compute()
@@ -302,7 +305,7 @@ def test_constant_effects_are_not_taken_back_and_effects_that_end_are() -> None:
     for errors in (2.8, 3.5, 4.2, 6):
         shown, former, now = means(partial(fading.fading, errors, fading.constant), 400)
         assert shown > 0.4 and former > 0.15 and now == 0.0
-    ended = partial(fading.then, 0.25, 0.0)
+    ended = partial(fading.step_effect, 0.25, 0.0)
     assert means(partial(fading.fading, 20, ended), 200)[2] == 1.0
 
 

@@ -25,7 +25,7 @@ def counted(users: Sequence[int]) -> dict[str, Accumulator]:
     return states
 
 
-def seen(users: Sequence[int], **settings: float) -> Units:
+def units_of(users: Sequence[int], **settings: float) -> Units:
     state = Units(**settings)  # type: ignore[arg-type]
     state.update(list(users))
     return state
@@ -48,7 +48,7 @@ def experiment(
         e: {v: counted(users) for v, users in variants.items()} for e, variants in arms.items()
     }
     sets = {
-        e: {v: seen(users, **(units or {})) for v, users in variants.items()}
+        e: {v: units_of(users, **(units or {})) for v, users in variants.items()}
         for e, variants in arms.items()
     }
     return Experiment(plan, states, sets)
@@ -112,6 +112,6 @@ def test_units_of_several_variants_in_a_sample_are_estimates() -> None:
 
 def test_a_metric_that_adds_users_up_cannot_drop_them() -> None:
     plan = Plan(control="a", variants=("a", "b"), decision=("ctr",), on_several_variants="drop")
-    units = {"": {"a": seen([1]), "b": seen([2])}}
+    units = {"": {"a": units_of([1]), "b": units_of([2])}}
     with pytest.raises(SettingsError, match="GroupedAUC"):
         Experiment(plan, {"": {"a": {"ctr": Ratio()}}}, units).contrasts()

@@ -57,7 +57,7 @@ def reports() -> Iterator[Report]:
         yield two(*arms, decision=(), guardrails=(rail,)).report()
     for overlap, word in product((0, 1, 30), ("keep", "error")):
         ids = range(1000), range(1000 - overlap, 2000)
-        yield two((460, 9000), (690, 9000), seen=ids, on_several_variants=word).report()
+        yield two((460, 9000), (690, 9000), variant_ids=ids, on_several_variants=word).report()
     for rails in ({}, {"decision": (), "guardrails": (Safeguard("ctr", 0.01),)}):
         settings: dict[str, object] = {"horizon": Horizon(mde=0.02), "better": {"ctr": "higher"}}
         for second in (((6000, 40_000), (6600, 40_000)), ((12_000, 80_000), (14_400, 80_000))):

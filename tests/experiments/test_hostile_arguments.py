@@ -81,11 +81,11 @@ CALLS: tuple[Callable[[Any], object], ...] = (
 )
 
 
-@pytest.mark.parametrize("at", range(len(CALLS)))
-def test_an_argument_of_any_type_is_taken_or_refused_in_four_parts(at: int) -> None:
+@pytest.mark.parametrize("index", range(len(CALLS)))
+def test_an_argument_of_any_type_is_taken_or_refused_in_four_parts(index: int) -> None:
     for argument in HOSTILE:
         try:
-            CALLS[at](argument)
+            CALLS[index](argument)
         except StreamMetricsError as error:
             assert all((error.expected, error.got, error.where, error.hint)), argument
 

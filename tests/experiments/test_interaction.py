@@ -56,8 +56,8 @@ class Shop:
     def sample(self, plan: Plan = PLAN, share: float = 1.0) -> UnitSample:
         units = {
             name: {
-                "new": seen(np.flatnonzero(arm), share),
-                "old": seen(np.flatnonzero(~arm), share),
+                "new": units_of(np.flatnonzero(arm), share),
+                "old": units_of(np.flatnonzero(~arm), share),
             }
             for name, arm in (("ranker", self.ranker), ("prices", self.prices))
         }
@@ -83,31 +83,34 @@ class Shop:
         return values
 
 
-def seen(ids: NDArray[np.intp], share: float = 1.0) -> Units:
+def units_of(ids: NDArray[np.intp], share: float = 1.0) -> Units:
     state = Units(share)
     state.update(ids)
     return state
 
 
-def shop(users: int, *, both: float = 1.0, rows: int = 2, seed: int = 1) -> Shop:
-    """Users who order in a fifth of their rows; both: by how much more in both treatments."""
+def shop(users: int, *, factor: float = 1.0, rows: int = 2, seed: int = 1) -> Shop:
+    """Users who order in a fifth of their rows; factor: by how much more in both treatments."""
     rng = np.random.default_rng(seed)
     ranker, prices = rng.random(users) < 0.5, rng.random(users) < 0.5
     user = np.repeat(np.arange(users), rng.integers(1, 2 * rows, users))
-    rate = np.clip(rng.beta(2, 8, users) * np.where(ranker & prices, both, 1.0), 0, 1)
+    rate = np.clip(rng.beta(2, 8, users) * np.where(ranker & prices, factor, 1.0), 0, 1)
     return Shop(ranker, prices, user, (rng.random(len(user)) < rate[user]).astype(float))
 
 
-def asked(
-    of: Shop, view: str = "ratio", sample: UnitSample | None = None, sums: UnitSums | None = None
+def interactions_of(
+    customers: Shop,
+    view: str = "ratio",
+    sample: UnitSample | None = None,
+    sums: UnitSums | None = None,
 ) -> tuple[Interaction, ...]:
-    measured = UnitMetric((sums or of.sums()).compute(), view)
+    measured = UnitMetric((sums or customers.sums()).compute(), view)
     metrics = {name: {"orders": measured} for name in ("prices", "ranker")}
-    return interactions(sample or of.sample(), metrics)
+    return interactions(sample or customers.sample(), metrics)
 
 
-def cell_of(of: Shop, unit: int) -> int:
-    return 2 * int(of.ranker[unit]) + int(of.prices[unit])
+def cell_of(customers: Shop, unit: int) -> int:
+    return 2 * int(customers.ranker[unit]) + int(customers.prices[unit])
 
 
 @pytest.mark.parametrize("view", ["ratio", "mean", "rate"])
@@ -123,7 +126,7 @@ def test_an_interaction_is_that_of_a_plain_dict_of_units(view: str) -> None:
         variance([x - mean * w for x, w in cell]) / len(cell) / fmean(w for _, w in cell) ** 2
         for mean, cell in zip(means, cells, strict=True)
     ]
-    _, interaction = asked(customers, view)
+    _, interaction = interactions_of(customers, view)
     assert (interaction.experiment, interaction.other) == ("ranker", "prices")
     assert interaction.units == tuple(map(len, cells))
     assert math.isclose(
@@ -139,7 +142,10 @@ def test_an_interaction_is_that_of_a_plain_dict_of_units(view: str) -> None:
 
 
 def test_a_true_interaction_is_found_and_two_experiments_without_one_show_none() -> None:
-    (prices, ranker), (none, _) = asked(shop(20_000, both=1.5)), asked(shop(20_000))
+    (prices, ranker), (none, _) = (
+        interactions_of(shop(20_000, factor=1.5)),
+        interactions_of(shop(20_000)),
+    )
     assert prices.differs and ranker.differs and not none.differs
     assert prices.lower > 0
     assert prices.sentence.startswith(
@@ -151,38 +157,38 @@ def test_a_true_interaction_is_found_and_two_experiments_without_one_show_none()
 
 
 def test_it_is_the_same_from_the_side_of_either_experiment() -> None:
-    prices, ranker = asked(shop(4_000, both=1.2))
+    prices, ranker = interactions_of(shop(4_000, factor=1.2))
     assert (prices.experiment, ranker.experiment) == ("prices", "ranker")
     assert math.isclose(prices.effect_size, ranker.effect_size, rel_tol=1e-12)
     assert math.isclose(prices.log_e, ranker.log_e, rel_tol=1e-9)
 
 
 def test_law_the_sums_of_merged_shards_and_another_order_of_arms_give_the_same() -> None:
-    customers = shop(4_000, both=1.3)
-    whole = asked(customers)
+    customers = shop(4_000, factor=1.3)
+    whole = interactions_of(customers)
     shards = [UnitSums(100_000) for _ in range(3)]
     for i, shard in enumerate(shards):
         shard.update(customers.user[i::3], customers.order[i::3])
-    assert asked(customers, sums=shards[2] + shards[0] + shards[1]) == whole
+    assert interactions_of(customers, sums=shards[2] + shards[0] + shards[1]) == whole
     turned = Shop(
         customers.ranker,
         customers.prices,
         customers.user[::-1].copy(),
         customers.order[::-1].copy(),
     )
-    assert asked(turned) == whole
+    assert interactions_of(turned) == whole
 
 
 def test_interactions_are_adjusted_by_holm_over_all_that_are_asked_for() -> None:
-    prices, ranker = asked(shop(20_000, both=1.5))
+    prices, ranker = interactions_of(shop(20_000, factor=1.5))
     assert prices.p_value == ranker.p_value
     assert prices.adjusted_p == 2 * prices.p_value
-    lone = interactions(shop(20_000, both=1.5).sample(), {})
+    lone = interactions(shop(20_000, factor=1.5).sample(), {})
     assert lone == ()
 
 
 def test_few_units_in_a_cell_wait_and_the_reason_says_for_what() -> None:
-    interaction = asked(shop(300))[0]
+    interaction = interactions_of(shop(300))[0]
     assert (
         interaction.gated
         and interaction.p_value == 1
@@ -197,19 +203,19 @@ def test_few_units_in_a_cell_wait_and_the_reason_says_for_what() -> None:
     rare = shop(700, rows=1)
     rare.order[:] = 0
     rare.order[::100] = 1
-    interaction = asked(rare)[0]
+    interaction = interactions_of(rare)[0]
     assert (
         interaction.gated and "expected events, or rows without one, needs 10" in interaction.reason
     )
     rare.order[:] *= 12.5  # an amount, no share
-    interaction = asked(rare)[0]
+    interaction = interactions_of(rare)[0]
     assert interaction.gated and "skewness number" in interaction.reason
 
 
 def test_a_cell_without_an_event_is_judged_by_what_all_cells_show() -> None:
     customers = shop(40_000)
     customers.order[(customers.ranker & customers.prices)[customers.user]] = 0
-    interaction = asked(customers)[0]
+    interaction = interactions_of(customers)[0]
     assert not interaction.gated and interaction.differs and interaction.upper < 0
 
 
@@ -227,7 +233,7 @@ def test_what_is_not_known_by_unit_says_why() -> None:
     assert "neither a horizon" in interaction.reason
     many = Units(max_units=1)
     many.update([1, 2])
-    units = {"prices": {"old": many.compute()}, "ranker": {"old": seen(np.arange(3)).compute()}}
+    units = {"prices": {"old": many.compute()}, "ranker": {"old": units_of(np.arange(3)).compute()}}
     (interaction,) = interactions(
         sample_units(units, customers.plans()), {"ranker": {"orders": measured}}
     )
@@ -240,9 +246,12 @@ def test_what_is_not_known_by_unit_says_why() -> None:
 
 
 def test_a_smaller_sample_of_sums_or_of_units_has_less_evidence_and_pays_for_its_level() -> None:
-    customers = shop(20_000, both=1.5)
-    whole, few_sums = asked(customers)[0], asked(customers, sums=customers.sums(max_units=6_000))[0]
-    few_units = asked(customers, sample=customers.sample(share=0.25))[0]
+    customers = shop(20_000, factor=1.5)
+    whole, few_sums = (
+        interactions_of(customers)[0],
+        interactions_of(customers, sums=customers.sums(max_units=6_000))[0],
+    )
+    few_units = interactions_of(customers, sample=customers.sample(share=0.25))[0]
     assert (whole.level, few_sums.level, few_units.level) == (0, 2, 2)
     assert few_sums == few_units
     assert sum(few_sums.units) < 6_000 < sum(whole.units)
@@ -252,15 +261,21 @@ def test_a_smaller_sample_of_sums_or_of_units_has_less_evidence_and_pays_for_its
     assert math.isclose(few_units.log_e, evidence + log_weight(2), rel_tol=1e-9)
 
 
-def of_cells(of: Shop, interaction: Interaction) -> FourCells:
+def of_cells(customers: Shop, interaction: Interaction) -> FourCells:
     """The cells of the sampled users, prices first."""
-    hashes = {int(seen(np.array([u])).compute().hashes()[0]): u for u in range(len(of.ranker))}
+    hashes = {
+        int(units_of(np.array([u])).compute().hashes()[0]): u for u in range(len(customers.ranker))
+    }
     users = [
-        u for mark, u in hashes.items() if mark < 1 << (64 - interaction.level) and u in of.by_user
+        u
+        for mark, u in hashes.items()
+        if mark < 1 << (64 - interaction.level) and u in customers.by_user
     ]
-    sums = np.array([sum(of.by_user[u]) for u in users])
-    weights = np.array([float(len(of.by_user[u])) for u in users])
-    cells = np.array([2 * int(of.prices[u]) + int(of.ranker[u]) for u in users], np.intp)
+    sums = np.array([sum(customers.by_user[u]) for u in users])
+    weights = np.array([float(len(customers.by_user[u])) for u in users])
+    cells = np.array(
+        [2 * int(customers.prices[u]) + int(customers.ranker[u]) for u in users], np.intp
+    )
     return four_cells(sums, weights, cells)
 
 
@@ -279,15 +294,15 @@ def test_shares_that_change_together_are_no_interaction() -> None:
     units = {
         name: {
             str(e): {
-                "new": seen(np.flatnonzero(arm & (epoch == e))).compute(),
-                "old": seen(np.flatnonzero(~arm & (epoch == e))).compute(),
+                "new": units_of(np.flatnonzero(arm & (epoch == e))).compute(),
+                "old": units_of(np.flatnonzero(~arm & (epoch == e))).compute(),
             }
             for e in (0, 1)
         }
         for name, arm in (("ranker", treated[0]), ("prices", treated[1]))
     }
-    by_epoch = asked(customers, sample=sample_units(units, customers.plans()))[0]
-    together = asked(customers)[0]
+    by_epoch = interactions_of(customers, sample=sample_units(units, customers.plans()))[0]
+    together = interactions_of(customers)[0]
     assert together.differs  # the mixture of epochs differs between the cells
     assert not by_epoch.differs and by_epoch.pvalue > 0.01
 
@@ -358,7 +373,7 @@ def test_units_that_are_all_alike_or_weigh_nothing_have_no_interaction(
 ) -> None:
     customers, state = shop(2_000), UnitSums()
     state.update(np.arange(2_000), np.full(2_000, value), np.full(2_000, denominator))
-    interaction = asked(customers, sums=state)[0]
+    interaction = interactions_of(customers, sums=state)[0]
     assert interaction.gated and interaction.adjusted_p != interaction.adjusted_p
     assert interaction.reason == "the four cells have no finite variance above 0"
 

@@ -129,7 +129,7 @@ def test_an_area_does_not_rest_on_users_without_a_positive_row() -> None:
     control, treatment = crowd(rng, 3800, 10, 0.01), crowd(rng, 200, 10, 0.1, 10**6)
     states = counted(control), counted(treatment)
     contrast = only(of_states(*states))
-    unit_contrast = only(of_states(*states, seen=(range(3800), range(10**6, 10**6 + 200))))
+    unit_contrast = only(of_states(*states, variant_ids=(range(3800), range(10**6, 10**6 + 200))))
     assert unit_contrast.comparison.anytime_error == contrast.comparison.anytime_error
     assert unit_contrast.comparison.anytime_error < 1.5 * unit_contrast.comparison.std_error
 

@@ -27,7 +27,7 @@ from streammetrics.kernels.inference.normal_mixture import as_t, multiplier, tun
 ROWS = ConfidenceSequence(horizon=Horizon(units=2_000))
 
 
-def of(values: object, metric: ExactQuantiles | Quantiles | None = None) -> Accumulator:
+def state_of(values: object, metric: ExactQuantiles | Quantiles | None = None) -> Accumulator:
     metric = metric or ExactQuantiles()
     metric.update(values)  # type: ignore[arg-type]
     return metric
@@ -38,13 +38,13 @@ def bounds(reading: Anytime) -> tuple[float, float, float]:
 
 
 def test_a_quantile_of_independent_rows_is_between_ranks_of_its_sequence() -> None:
-    state = of(range(1, 1001))
+    state = state_of(range(1, 1001))
     assert bounds(ROWS.of(state, "median")) == bounds(ROWS.of(state)) == (453.0, 548.0, 1.0)
     assert bounds(ROWS.of(state, "quantile(0.9)")) == (870.0, 928.0, 1.0)
-    few = ROWS.of(of(range(20)))
+    few = ROWS.of(state_of(range(20)))
     assert (few.lower, few.upper, few.gated) == (-math.inf, math.inf, True)
     assert few.reason == "too few rows: 20"
-    coarse = ROWS.of(of(range(1, 1001), Quantiles(resolution=4)))
+    coarse = ROWS.of(state_of(range(1, 1001), Quantiles(resolution=4)))
     assert coarse.lower < 453.0 < 548.0 < coarse.upper
 
 
@@ -80,7 +80,7 @@ def test_users_need_enough_groups_and_rows_beyond_their_quantile() -> None:
 
 
 def test_no_quantile_is_tuned_by_information() -> None:
-    state = of(range(1_000))
+    state = state_of(range(1_000))
     reading = ConfidenceSequence(v_opt=1_000.0).of(state)
     assert "tuned by planned rows, which v_opt does not say" in reading.reason
     assert reading.upper == math.inf
@@ -146,11 +146,11 @@ def test_what_has_no_interval_says_why() -> None:
     areas.update(labels, scores)
     for state, view, why in (
         (weighted, "median", "rows are weighted"),
-        (of([]), "p99", "no rows"),
-        (of([]), "mean", "no rows"),
-        (of(range(9)), "minimum", "are not known"),
-        (of(range(9)), "quantile(1)", "are not known"),
-        (of(range(9)), "iqr", "a range of quantiles has an interval, but no standard error"),
+        (state_of([]), "p99", "no rows"),
+        (state_of([]), "mean", "no rows"),
+        (state_of(range(9)), "minimum", "are not known"),
+        (state_of(range(9)), "quantile(1)", "are not known"),
+        (state_of(range(9)), "iqr", "a range of quantiles has an interval, but no standard error"),
         (areas, "best_f_beta(2)", "the rows choose the threshold"),
     ):
         reading = ROWS.of(state, view)

@@ -65,17 +65,17 @@ def test_one_state_whose_view_is_no_effect_is_refused(state: Accumulator, view: 
 
 
 @pytest.mark.parametrize(
-    "more",
+    "settings",
     [
         {"relative": True},
         {"paired": True},
         {"covariate": Covariate(control=Ratio(), treatment=Ratio())},
     ],
 )
-def test_one_state_has_no_lift_no_pair_and_no_covariate(more: dict[str, Any]) -> None:
-    (name,) = more
+def test_one_state_has_no_lift_no_pair_and_no_covariate(settings: dict[str, Any]) -> None:
+    (name,) = settings
     with pytest.raises(SettingsError, match="preference is compared with 0") as caught:
-        compare(stream(3_000), **more)
+        compare(stream(3_000), **settings)
     assert caught.value.where == f"compare({name})"
     assert compare(stream(3_000), **{name: None if name == "covariate" else False}).treatment
 
@@ -106,7 +106,7 @@ def test_the_report_of_one_stream_decides_by_the_preference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "users", "said"),
+    ("n", "users", "reason"),
     [
         (0, False, "new has no rows yet"),
         (60, True, "an arm has too few groups of users: 9, needs 16"),
@@ -117,11 +117,13 @@ def test_the_report_of_one_stream_decides_by_the_preference() -> None:
         ),
     ],
 )
-def test_too_few_lists_wait_and_say_nothing_of_the_control(n: int, users: bool, said: str) -> None:
+def test_too_few_lists_wait_and_say_nothing_of_the_control(
+    n: int, users: bool, reason: str
+) -> None:
     state = stream(n, users=users) if n else Interleaving()
     (finding,) = Experiment(PLAN, {"new": {"interleaving": state}}).report().findings
     assert finding.verdict == "not_started"
-    assert finding.sentence == f"Too early to judge interleaving (new - old): {said}."
+    assert finding.sentence == f"Too early to judge interleaving (new - old): {reason}."
 
 
 def test_a_share_of_wins_has_no_control_in_one_stream_and_the_sentence_says_what_has() -> None:

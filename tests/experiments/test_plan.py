@@ -185,8 +185,8 @@ def test_a_slip_is_named_with_the_nearest_name() -> None:
 
 
 def test_a_direction_is_declared_for_a_metric_or_for_one_of_its_views() -> None:
-    def direction(own: Direction = NONE, **settings: object) -> str:
-        return str(plan(**settings).direction_of("ctr", "ctr", "ratio", own))
+    def direction(metric_direction: Direction = NONE, **settings: object) -> str:
+        return str(plan(**settings).direction_of("ctr", "ctr", "ratio", metric_direction))
 
     assert (direction(), direction(LOWER)) == ("none", "lower")
     assert (

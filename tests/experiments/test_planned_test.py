@@ -233,7 +233,7 @@ GOOD = {"rate": 0.05, "lift": 0.1}
 
 
 @pytest.mark.parametrize(
-    ("given", "where"),
+    ("settings", "where"),
     [
         ({"lift": 0.1}, "plan_test"),
         ({"rate": 0.05}, "plan_test"),
@@ -267,10 +267,10 @@ GOOD = {"rate": 0.05, "lift": 0.1}
     ],
 )
 def test_settings_that_contradict_or_lack_something_are_refused(
-    given: dict[str, object], where: str
+    settings: dict[str, object], where: str
 ) -> None:
     with pytest.raises(SettingsError) as error:
-        plan_test(**given)  # type: ignore[arg-type]
+        plan_test(**settings)  # type: ignore[arg-type]
     assert where in error.value.where and error.value.hint
 
 

@@ -52,7 +52,7 @@ def cases(data: Path) -> list[Case]:
     return list(cases_of(data, "obd_men_events"))
 
 
-def of(cases: list[Case], metric: str) -> list[Case]:
+def cases_of_metric(cases: list[Case], metric: str) -> list[Case]:
     matches = [case for case in cases if case["metric"] == metric]
     assert matches
     return matches
@@ -66,27 +66,27 @@ def near(value: float, expected: float) -> bool:
 def test_the_effect_and_the_lift_are_theirs_to_the_last_bit(
     clicks: Clicks, cases: list[Case]
 ) -> None:
-    for case in of(cases, "ab_diff"):
+    for case in cases_of_metric(cases, "ab_diff"):
         assert clicks.compared(case).effect_size == case["value"]
-    for case in of(cases, "ab_lift"):
+    for case in cases_of_metric(cases, "ab_lift"):
         assert near(1 + clicks.compared(case).rel_effect_size, 1 + case["value"])
 
 
 def test_the_intervals_of_each_rate_and_of_their_difference_are_theirs(
     clicks: Clicks, cases: list[Case]
 ) -> None:
-    for case in of(cases, "ab_wilson"):
+    for case in cases_of_metric(cases, "ab_wilson"):
         rate = clicks.until(case)[case["params"]["variant"]].confidence_interval()
         assert near(rate.lower, case["value"])
         assert near(rate.upper, case["upper"])
-    for case in of(cases, "ab_ci_newcombe"):
+    for case in cases_of_metric(cases, "ab_ci_newcombe"):
         comparison = clicks.compared(case)
         assert comparison.effect_size_ci_lower == pytest.approx(case["value"], rel=1e-13)
         assert near(comparison.effect_size_ci_upper, case["upper"])
 
 
 def test_the_standard_error_is_that_of_walds_interval(clicks: Clicks, cases: list[Case]) -> None:
-    for case in of(cases, "ab_ci_wald"):
+    for case in cases_of_metric(cases, "ab_ci_wald"):
         reach = (case["upper"] - case["value"]) / 2
         error = clicks.compared(case).std_error * NormalDist().inv_cdf(0.975)
         assert error == pytest.approx(reach, rel=1e-13)
@@ -94,7 +94,7 @@ def test_the_standard_error_is_that_of_walds_interval(clicks: Clicks, cases: lis
 
 def test_each_day_the_confidence_sequence_is_theirs(clicks: Clicks, cases: list[Case]) -> None:
     """Their clock is users and ours is information, which is the same for one day's variance."""
-    for case in of(cases, "ab_seq"):
+    for case in cases_of_metric(cases, "ab_seq"):
         # Theirs is of each arm by itself; ours asks both together where they are not equally large.
         comparison = clicks.compared(case)
         error = comparison.std_error

@@ -59,9 +59,9 @@ DOWN, BROKEN, EQUAL = (690, 460), (1.2, 0.2), (460, 465)
 KEPT = "ctr is better and guardrail auc is kept."
 
 
-def seen(both: int) -> tuple[range, range]:
+def unit_ids(overlap: int) -> tuple[range, range]:
     """Units of two variants of 1,000 each, of which so many are in both."""
-    return range(1000), range(1000 - both, 2000 - both)
+    return range(1000), range(1000 - overlap, 2000 - overlap)
 
 
 ODD = "Check the logging first: the estimated effect on auc is 12.4 times the planned size."
@@ -101,14 +101,14 @@ ADVICE: dict[str, tuple[dict[str, object], dict[str, Any], str, str, tuple[str, 
         "Check the setup: there is no always-valid interval of ctr (neither a horizon nor an mde "
         "was declared before the data).", CTR,
     ),
-    "few units in several variants": ({}, {"counted": seen(19)}, "ship", f"Ship: {KEPT}", BOTH),
+    "few units in several variants": ({}, {"counted": unit_ids(19)}, "ship", f"Ship: {KEPT}", BOTH),
     "one in a hundred": (
-        {}, {"counted": seen(20)}, "check_setup",
+        {}, {"counted": unit_ids(20)}, "check_setup",
         "Check the setup: 20 units (1.01 % of all) were seen in several variants, which may bias "
         f"the difference. Otherwise: ship, because {KEPT}", BOTH,
     ),
     "contamination does not hide a broken guardrail": (
-        {}, {"shifts": BROKEN, "counted": seen(100)}, "do_not_ship",
+        {}, {"shifts": BROKEN, "counted": unit_ids(100)}, "do_not_ship",
         f"Do not ship: guardrail auc is broken. {ODD} 100 units (5.26 % of all) were seen in "
         "several variants, which may bias the difference.", AUC,
     ),

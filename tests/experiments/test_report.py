@@ -156,33 +156,33 @@ def test_rows_are_called_independent_where_they_are_not_in_groups() -> None:
 # What may be concluded: every sentence is read here.
 
 
-def said(experiment: Experiment) -> str:
+def sentence_of(experiment: Experiment) -> str:
     return finding(experiment).sentence
 
 
 def test_no_difference_is_said_with_the_interval() -> None:
-    assert said(two((46, 10_000), (69, 10_000))) == (
+    assert sentence_of(two((46, 10_000), (69, 10_000))) == (
         "We cannot tell yet: the always-valid interval of ctr (bts - random) is -0.00104 to "
         "+0.00564."
     )
 
 
 def test_without_a_horizon_the_only_look_is_told() -> None:
-    assert said(two((46, 10_000), (69, 10_000), horizon=Horizon())) == (
+    assert sentence_of(two((46, 10_000), (69, 10_000), horizon=Horizon())) == (
         "No always-valid interval of ctr (bts - random): neither a horizon nor an mde was declared "
         "before the data. If this is the only look: +0.00020 to +0.00445 at 95 %, p 0.0315."
     )
-    assert said(two((0, 0), (0, 0), horizon=Horizon())).endswith("before the data.")
+    assert sentence_of(two((0, 0), (0, 0), horizon=Horizon())).endswith("before the data.")
     few = two((0, 50), (10, 500), horizon=Horizon())  # p is 0.0014, but from normal theory
-    assert said(few).endswith("only look: -0.0519 to +0.0364 at 95 %.")
+    assert sentence_of(few).endswith("only look: -0.0519 to +0.0364 at 95 %.")
 
 
 def test_too_early() -> None:
-    assert said(two((4, 100), (9, 100))) == (
+    assert sentence_of(two((4, 100), (9, 100))) == (
         "Too early to judge ctr (bts - random): at least 54 more rows of random before its rate "
         "can be judged: 6.5 events expected, needs 10."
     )
-    assert said(Experiment(plan(), {})) == (
+    assert sentence_of(Experiment(plan(), {})) == (
         "Too early to judge ctr (bts - random): random and bts have no rows yet."
     )
 
@@ -190,7 +190,7 @@ def test_too_early() -> None:
 def test_guardrails() -> None:
     def rail(margin: float, *arms: tuple[int, int], higher: bool = True) -> str:
         guard = Safeguard("ctr", margin, higher)
-        return said(two(*arms, decision=(), guardrails=(guard,)))
+        return sentence_of(two(*arms, decision=(), guardrails=(guard,)))
 
     intact = rail(0.004, (520, 10_000), (585, 10_000))
     assert intact == (
@@ -224,7 +224,7 @@ def test_a_guardrail_without_a_direction_says_what_is_taken_as_harm() -> None:
 
 
 def test_units_that_fall_as_they_should_not_come_before_all() -> None:
-    report = two((460, 9000), (690, 9000), seen=(range(5000), range(6000, 10_000))).report()
+    report = two((460, 9000), (690, 9000), variant_ids=(range(5000), range(6000, 10_000))).report()
     assert report.findings[0].sentence.startswith(
         "Not trustworthy: units are not split between the variants as planned (sample-ratio "
     )
@@ -235,11 +235,11 @@ def test_units_that_fall_as_they_should_not_come_before_all() -> None:
 
 def test_units_of_several_variants_are_an_error_where_the_plan_says_so() -> None:
     rates, ids = ((460, 9000), (690, 9000)), (range(100), range(97, 200))
-    strict = two(*rates, seen=ids, on_several_variants="error").report()
+    strict = two(*rates, variant_ids=ids, on_several_variants="error").report()
     assert strict.findings[0].sentence == (
         "Not trustworthy: 3 units were seen in several variants, and the plan allows none."
     )
-    lenient = two(*rates, seen=ids, **UP).report()
+    lenient = two(*rates, variant_ids=ids, **UP).report()
     assert lenient.findings[0].sentence.startswith("bts is better")
     assert (strict.findings[0].distrusted, lenient.findings[0].distrusted) == (True, False)
     assert lenient.findings[0].sentence.endswith(
@@ -287,7 +287,7 @@ def test_more_rows_leave_fewer_to_come_and_at_last_none() -> None:
 def test_where_units_are_counted_the_need_is_in_units() -> None:
     needs = []
     for ids in ((), (range(500), range(500, 1000))):
-        rates = two((200, 2000), (210, 2000), seen=ids, horizon=Horizon(mde=0.02))
+        rates = two((200, 2000), (210, 2000), variant_ids=ids, horizon=Horizon(mde=0.02))
         need = more_units(only(rates), -1.0, 1.0)
         assert need is not None and need.units == bool(ids)
         needs.append(need.more)

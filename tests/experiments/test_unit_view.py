@@ -90,7 +90,7 @@ def test_epochs_of_closed_units_have_the_weight_of_these() -> None:
     assert [contrast.units for contrast in so_far.contrasts()] == [2720, 2720, 2720]
 
 
-def seen(*effects: tuple[float, float]) -> Watched:
+def watched_of(*effects: tuple[float, float]) -> Watched:
     """Looks with these intervals, of which the first had the most evidence."""
     looks = [
         Look.at("", 1, {"log": i}, {"c": Anytime(low, high, 9.0 - i)})
@@ -101,8 +101,10 @@ def seen(*effects: tuple[float, float]) -> Watched:
 
 def test_an_effect_so_far_is_read_at_the_last_look_and_never_contradicts_itself() -> None:
     outcome = experiment("so_far").outcome()
-    watched = {c.name: seen((0.3, 0.5), (0.05, 0.1)) for c in outcome.contrasts}
-    watched |= {c.name + " (since the decision)": seen((-0.2, -0.1)) for c in outcome.contrasts}
+    watched = {c.name: watched_of((0.3, 0.5), (0.05, 0.1)) for c in outcome.contrasts}
+    watched |= {
+        c.name + " (since the decision)": watched_of((-0.2, -0.1)) for c in outcome.contrasts
+    }
     mean, rate, rows = outcome.report(watched).findings
     for finding in (mean, rate):
         assert (finding.anytime_lower, finding.anytime_upper) == (0.05, 0.1)

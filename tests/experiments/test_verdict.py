@@ -160,7 +160,7 @@ def test_a_guardrail_with_a_target_has_to_say_which_side_is_harm() -> None:
 
 
 def test_what_is_not_to_be_believed_has_no_other_verdict() -> None:
-    uneven = two(*UP_ARMS, seen=(range(5000), range(6000, 10_000)), **UP)
+    uneven = two(*UP_ARMS, variant_ids=(range(5000), range(6000, 10_000)), **UP)
     assert finding(uneven).verdict == "disbelieved"
     apart = finding(two((46, 9000), (69, 9000)), Anytime(0.2, 0.3, 1.0), Anytime(0.0, 0.1, 2.0))
     assert (apart.verdict, apart.distrusted) == ("disbelieved", True)

@@ -172,13 +172,13 @@ def refused_alike(
         assert result == (thrice + direct).to_bytes(), f"{key}={bad!r}"
 
 
-def outcome(state: Accumulator, given: dict[str, Any], waiting: bool = False) -> bytes | str:
+def outcome(state: Accumulator, columns: dict[str, Any], waiting: bool = False) -> bytes | str:
     """The bytes after an update by the buffer or without it, or what is said against it."""
     try:
         if waiting:
-            state.update(**given)
+            state.update(**columns)
         else:
-            state._feed(state.check(**given), None)
+            state._feed(state.check(**columns), None)
     except (InputError, TypeError) as error:
         return f"{type(error).__name__}: {error}"
     return state.to_bytes()

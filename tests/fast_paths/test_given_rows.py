@@ -125,17 +125,17 @@ def test_a_call_counts_or_fails_alike_whatever_waits(name: str) -> None:
             assert waits.to_bytes() == counted.to_bytes(), f"{first!r}, then {column!r}"
 
 
-def _direct(metric: Accumulator, given: Given) -> bytes | str:
-    return _outcome(metric.empty(), given, direct=True)
+def _direct(metric: Accumulator, columns: Given) -> bytes | str:
+    return _outcome(metric.empty(), columns, direct=True)
 
 
-def _outcome(state: Accumulator, given: Given, *, direct: bool = False) -> bytes | str:
+def _outcome(state: Accumulator, columns: Given, *, direct: bool = False) -> bytes | str:
     """The bytes after an update, or what is said against it."""
     try:
         if direct:
-            state._feed(state.check(**given), None)
+            state._feed(state.check(**columns), None)
         else:
-            state.update(**given)
+            state.update(**columns)
     except (InputError, TypeError, IndexError) as error:
         return f"{type(error).__name__}: {error}"
     return state.to_bytes()

@@ -63,8 +63,8 @@ def expected(rows: Columns, *, grouped: bool) -> float:
     )
 
 
-def joined(columns: Columns, other: Columns) -> Columns:
-    return {name: np.concatenate([columns[name], other[name]]) for name in columns}
+def joined(columns: Columns, new_columns: Columns) -> Columns:
+    return {name: np.concatenate([columns[name], new_columns[name]]) for name in columns}
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def read(metric: Any, *, grouped: bool) -> float:
 
 
 @pytest.mark.parametrize(
-    ("grouped", "scores", "more"),
+    ("grouped", "scores", "later_scores"),
     [
         (False, "as float32", "different"),
         (True, "some tied", ""),
@@ -104,15 +104,15 @@ def read(metric: Any, *, grouped: bool) -> float:
     ],
 )
 def test_reads_while_a_state_grows_are_those_of_all_its_rows(
-    grouped: bool, scores: str, more: str, small: list[int]
+    grouped: bool, scores: str, later_scores: str, small: list[int]
 ) -> None:
-    rng = np.random.default_rng([len(scores), grouped, len(more)])
+    rng = np.random.default_rng([len(scores), grouped, len(later_scores)])
     for doubled, weighted in ((False, False), (True, False), (False, True)):
         make: Any = GroupedAUC if grouped else ExactAUC
         metric: Any = make()
         simple, rows = make(), drawn(0, scores, rng)
         for step in range(30):
-            kind = more if more and step > 15 else scores
+            kind = later_scores if later_scores and step > 15 else scores
             new = drawn(int(rng.choice([0, 1, 3, 20, 120])), kind, rng)
             batch = new if grouped else {k: new[k] for k in ("labels", "scores")}
             action = rng.integers(10)

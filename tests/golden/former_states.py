@@ -78,7 +78,7 @@ def _columns(n: int) -> Mapping[str, Any]:
     }
 
 
-def _given(empty: Accumulator, *names: str) -> Made:
+def _maker(empty: Accumulator, *names: str) -> Made:
     def make(n: int) -> Accumulator:
         state, columns = empty.empty(), _columns(n)
         state.update(**{name: columns[name] for name in names})
@@ -102,7 +102,7 @@ def _of_lists(empty: Accumulator, *names: str) -> Made:
 
 def _sealed(empty: Accumulator, *names: str) -> Made:
     def make(n: int) -> Accumulator:
-        return seal(_given(empty, *names)(n), Sealing("user", 1, "hash", "today"))
+        return seal(_maker(empty, *names)(n), Sealing("user", 1, "hash", "today"))
 
     return make
 
@@ -111,14 +111,14 @@ _SCORED: Final = ("labels", "scores")
 _PANEL: Final = Panel({"errors": Regression(), "fit": Calibration(bins=3)})
 _LISTS: Final = [NDCG @ 5, MRR]
 FORMER: Final[Mapping[str, Made]] = {
-    "regression-alone": _given(Regression(), *_SCORED),
-    "calibration-alone": _given(Calibration(), *_SCORED),
-    "absolute-error": _given(AbsoluteError(), *_SCORED),
-    "absolute-error-per-key": _given(PerKey(AbsoluteError()), *_SCORED, "keys"),
-    "panel-per-key": _given(PerKey(_PANEL, max_keys=2), *_SCORED, "keys"),
-    "panel-in-windows": _given(Windows(PerKey(_PANEL), size_s=3600), "times_ms", *_SCORED, "keys"),
-    "panel-of-users": _given(UserGroups(_PANEL, buckets=4), *_SCORED, "groups"),
-    "paired-regression": _given(Paired(Regression()), "labels", "scores_a", "scores_b"),
+    "regression-alone": _maker(Regression(), *_SCORED),
+    "calibration-alone": _maker(Calibration(), *_SCORED),
+    "absolute-error": _maker(AbsoluteError(), *_SCORED),
+    "absolute-error-per-key": _maker(PerKey(AbsoluteError()), *_SCORED, "keys"),
+    "panel-per-key": _maker(PerKey(_PANEL, max_keys=2), *_SCORED, "keys"),
+    "panel-in-windows": _maker(Windows(PerKey(_PANEL), size_s=3600), "times_ms", *_SCORED, "keys"),
+    "panel-of-users": _maker(UserGroups(_PANEL, buckets=4), *_SCORED, "groups"),
+    "paired-regression": _maker(Paired(Regression()), "labels", "scores_a", "scores_b"),
     "ranking-alone": _of_lists(RankingMetrics(_LISTS), *_SCORED),
     "similarity-alone": _of_lists(
         IntraListSimilarity([[i % 3, i % 2, 1] for i in range(9)], similarity="share_equal")
@@ -129,13 +129,13 @@ FORMER: Final[Mapping[str, Made]] = {
 _POLICY: Final = "logged", "target", "rewards", "predicted_logged", "predicted_target"
 # Those whose results have views that former states do not know.
 UNKNOWN_VIEWS: Final[Mapping[str, Made]] = {
-    "moments-alone": _given(Moments(), "values"),
-    "moments-of-weights": _given(Moments(), "values", "weights"),
-    "moments-of-users": _given(
+    "moments-alone": _maker(Moments(), "values"),
+    "moments-of-weights": _maker(Moments(), "values", "weights"),
+    "moments-of-users": _maker(
         PerKey(UserGroups(Moments(), buckets=4)), "values", "groups", "keys"
     ),
-    "off-policy-alone": _given(OffPolicy(), *_POLICY),
-    "off-policy-per-key": _given(PerKey(OffPolicy()), *_POLICY, "keys"),
+    "off-policy-alone": _maker(OffPolicy(), *_POLICY),
+    "off-policy-per-key": _maker(PerKey(OffPolicy()), *_POLICY, "keys"),
 }
 
 

@@ -37,8 +37,8 @@ def lists_with_subtopics(n: int) -> dict[str, Any]:
     return {**columns, "subtopics": of_items}
 
 
-def shown_items(n: int, *, named: bool = False) -> dict[str, Any]:
-    """`n` rows of lists of some ten items with many ties; `named`: with an item in each row,
+def shown_items(n: int, *, with_items: bool = False) -> dict[str, Any]:
+    """`n` rows of lists of some ten items with many ties; `with_items`: an item in each row,
     which now and then comes twice."""
     random = Random(20191124)
     owners = [random.randrange(n // 10) - n // 20 for _ in range(n)]
@@ -49,7 +49,7 @@ def shown_items(n: int, *, named: bool = False) -> dict[str, Any]:
         "groups": np.array(owners),
         "judged": np.array([grade > 0 or random.random() < 0.5 for grade in grades]),
     }
-    if not named:
+    if not with_items:
         return rows
     items = [f"item {random.randrange(300)}" for _ in range(n)]
     names = np.array([f"list {owner}" for owner in owners])
@@ -58,7 +58,7 @@ def shown_items(n: int, *, named: bool = False) -> dict[str, Any]:
 
 def shown_items_with_subtopics(n: int) -> dict[str, Any]:
     """Named rows, each with none to two subtopics."""
-    columns = shown_items(n, named=True)
+    columns = shown_items(n, with_items=True)
     del columns["items"]
     topics: list[tuple[int | str, ...]] = [(i % 4, f"é{i % 3}") if i % 3 else () for i in range(n)]
     return {**columns, "subtopics": topics}

@@ -250,7 +250,7 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
             item_ids="hashed",
             duplicates="conflict",
         ),
-        partial(shown_items, named=True),
+        partial(shown_items, with_items=True),
     ),
     "grouped-scores-subtopics": (
         GroupedScores([AlphaNDCG @ 5, StRecall @ 2], ids="exact"),
@@ -361,13 +361,13 @@ SHORT: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = {
 GOLDEN |= SHORT
 
 
-def known() -> dict[str, Any]:
+def golden_results() -> dict[str, Any]:
     """What `results.json` says of each state."""
     results: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     return results
 
 
-def kept(name: str, described: Mapping[str, Any]) -> bytes | None:
+def state_bytes(name: str, described: Mapping[str, Any]) -> bytes | None:
     """The bytes that are kept of a golden state, None without any."""
     if "state" in described:
         return b64decode(described["state"])
@@ -454,11 +454,11 @@ def without_golden_file() -> list[str]:
 
 def main() -> int:
     """Write what is missing; 1 if something would have to change, or has no rows to write."""
-    every, changed = known(), []
+    every, changed = golden_results(), []
     for name in GOLDEN:
         description, data = described(name), computed(name).to_file_bytes()
         former = every.get(name, {})
-        before = kept(name, former)
+        before = state_bytes(name, former)
         if before is not None and description["schema"] == former.get("schema"):
             if before != data or json.loads(json.dumps(description)) != former:
                 changed.append(f"{name} ({description['schema']})")

@@ -37,7 +37,7 @@ def base_names(sources: Sources) -> Counter[str]:
 def asserted_types(sources: Sources) -> list[str]:
     """The places that assert a type at run time."""
     return [
-        source.at(node.lineno, "assert isinstance")
+        source.finding(node.lineno, "assert isinstance")
         for source in sources
         for node in source.nodes
         if isinstance(node, ast.Assert)

@@ -145,7 +145,7 @@ def classes_asked_for(sources: Sources, classes: Mapping[str, Collection[str]]) 
                 continue
             names = names.union(*(unions.get(name, set()) for name in names))
             if any(name in classes and source.module not in classes[name] for name in names):
-                places.append(source.at(getattr(node, "lineno", 0), ast.unparse(node)))
+                places.append(source.finding(getattr(node, "lineno", 0), ast.unparse(node)))
     return places
 
 
@@ -200,7 +200,7 @@ def names_compared(sources: Sources, names: Collection[str], parser: str = PARSE
         for node in source.nodes:
             for texts, rest, line in _compared(node):
                 if texts & set(names) and READS_A_VIEW.search(rest):
-                    places.append(source.at(line, ast.unparse(node).splitlines()[0]))
+                    places.append(source.finding(line, ast.unparse(node).splitlines()[0]))
     return places
 
 

@@ -116,7 +116,7 @@ def prepositional_functions(sources: Sources) -> list[str]:
     """
     overriding = set(_overriding(sources))
     return [
-        source.at(node.lineno, node.name)
+        source.finding(node.lineno, node.name)
         for source in sources
         for node in source.nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)

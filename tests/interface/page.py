@@ -48,9 +48,9 @@ def signature(arguments: str) -> inspect.Signature:
     return inspect.signature(function)
 
 
-def bare(of: Callable[..., object], *, method: bool = False) -> inspect.Signature:
+def bare(function: Callable[..., object], *, method: bool = False) -> inspect.Signature:
     """A signature without its types; nan, which equals nothing, as a text."""
-    parameters = list(inspect.signature(of).parameters.values())[int(method) :]
+    parameters = list(inspect.signature(function).parameters.values())[int(method) :]
     empty = inspect.Parameter.empty
     return inspect.Signature(
         [

@@ -312,9 +312,9 @@ def another(key: Key) -> object:
 
 
 def test_a_key_is_part_of_states_where_the_page_says_so(tmp_path: Path) -> None:
-    def prints(given: Mapping[str, object]) -> dict[str, str]:
+    def prints(settings: Mapping[str, object]) -> dict[str, str]:
         document = tomllib.loads(PLAIN)
-        for key, value in given.items():
+        for key, value in settings.items():
             *tables, name = key.split(".")
             table = document
             for table_name in tables:

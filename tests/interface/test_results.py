@@ -140,7 +140,7 @@ def test_the_page_has_every_series_with_its_labels(tmp_path: Path) -> None:
     store = verdict_cases.store(tmp_path, verdict_cases.CASES["kept"])
     wait = '[metrics.wait]\ntype = "Quantiles"\ninputs = { values = "score" }\n'
     (tmp_path / "quantiles").mkdir()
-    quantiles = make_store(tmp_path / "quantiles", more=wait)
+    quantiles = make_store(tmp_path / "quantiles", rest=wait)
     place = PartitionStatus("t", 0, 0, 1, record_ms=0)
     reported = WorkerStatus(1, 0.0, 0.0, partitions=[place], quarantined={"empty": 1})
     watched = WatchedWorkers(lambda: {"0": reported}, lambda: 0.0, lambda: 0.0)

@@ -69,7 +69,7 @@ def calls() -> Iterator[tuple[str, Callable[..., object]]]:
                 yield f"{type(owner).__name__}[]", owner.__getitem__  # type: ignore[union-attr]
 
 
-def given(call: Callable[..., object], wrong: object) -> dict[str, object] | None:
+def wrong_arguments(call: Callable[..., object], wrong: object) -> dict[str, object] | None:
     """The required arguments of a call, each of a wrong type; None for a call without any."""
     try:
         parameters = inspect.signature(call).parameters.values()
@@ -94,7 +94,7 @@ def test_a_wrong_type_of_a_required_argument_is_an_error_of_four_parts() -> None
         if label in OTHERS:
             continue
         for wrong in WRONG:
-            arguments = given(call, wrong)
+            arguments = wrong_arguments(call, wrong)
             if arguments is None:
                 break
             tried += 1

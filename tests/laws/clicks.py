@@ -47,8 +47,8 @@ class WithInterval(Clicked):
 
     independent = "rows"
 
-    def __init__(self, found: Clicked, rows: int) -> None:
-        super().__init__(found.rows, found.positives, found.rate)
+    def __init__(self, result: Clicked, rows: int) -> None:
+        super().__init__(result.rows, result.positives, result.rate)
         self.__dict__["_rows"] = rows
 
     def interval(self, view: object = None, *, level: float = 0.95, method: str = "") -> Interval:

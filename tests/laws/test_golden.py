@@ -17,11 +17,11 @@ from streammetrics.core.layouts import without_later_parts
 from streammetrics.registry import setting_text
 from tests.golden import write
 
-KNOWN = write.known()
+KNOWN = write.golden_results()
 
 
 def kept_bytes(name: str) -> bytes:
-    data = write.kept(name, KNOWN[name])
+    data = write.state_bytes(name, KNOWN[name])
     assert data is not None, name
     return data
 
@@ -121,11 +121,11 @@ def test_the_golden_state_of_a_case_stands_beside_its_result(
         monkeypatch.setattr(write, name, short)
     monkeypatch.setattr(write, "metric_types", lambda: {"Ratio": Ratio})
     assert write.main() == 0 and [path.name for path in tmp_path.iterdir()] == ["results.json"]
-    record = write.known()["ratio"]
-    assert load(write.kept("ratio", record) or b"") == write.computed("ratio")
-    assert write.main() == 0 and write.known()["ratio"] == record
+    record = write.golden_results()["ratio"]
+    assert load(write.state_bytes("ratio", record) or b"") == write.computed("ratio")
+    assert write.main() == 0 and write.golden_results()["ratio"] == record
     short["ratio"] = Ratio(), lambda n: {"numerators": np.arange(n) % 2}
-    assert write.main() == 1 and write.known()["ratio"] == record
+    assert write.main() == 1 and write.golden_results()["ratio"] == record
 
 
 def test_every_file_is_known_and_small() -> None:

@@ -49,7 +49,7 @@ FEW = tries(3, 600)  # of further cases of a class
 _LARGE = (b"\x04\xff\xff\xff\x7f", b"\x08" + (2**62).to_bytes(8, "little"), b"\xff\xff\xff\x07")
 
 
-def altered(body: bytes, other: bytes, random: Random) -> bytes:
+def altered(body: bytes, other_body: bytes, random: Random) -> bytes:
     """A body with a few bytes changed, or a part of another state of the same metric in it."""
     data = bytearray(body)
     for _ in range(random.choice((1, 1, 1, 2, 3))):
@@ -62,8 +62,8 @@ def altered(body: bytes, other: bytes, random: Random) -> bytes:
             case 3:
                 data[index : index + random.randrange(9)] = random.choice(_LARGE)
             case 4:
-                start = random.randrange(len(other) + 1)
-                part = other[start : start + random.randrange(20)]
+                start = random.randrange(len(other_body) + 1)
+                part = other_body[start : start + random.randrange(20)]
                 data[index : index + len(part)] = part
             case _:
                 end = min(len(data), index + random.randrange(1, 9))
@@ -115,7 +115,7 @@ def test_altered_bytes_are_refused_or_give_a_result_that_can_be_shown(case: Case
             show(state.compute())
 
 
-def _more(state: Any, part: str, *values: float) -> Any:
+def _with_values(state: Any, part: str, *values: float) -> Any:
     """The state with some values more in one of its sums, and in nothing else."""
     vars(state)[part].add(np.array(values))
     return state
@@ -180,10 +180,10 @@ def _ranks() -> MulticlassConfusion:
     return state
 
 
-def _similarity(more: float = 2.0) -> IntraListSimilarity:
+def _similarity(amount: float = 2.0) -> IntraListSimilarity:
     state = IntraListSimilarity([[1, 0], [3, 4]])
     state.update([[0, 1]])
-    return _more(state, "sums", more)
+    return _with_values(state, "sums", amount)
 
 
 def _hits() -> RankingMetrics:
@@ -234,40 +234,48 @@ def _nameless(part: str) -> ExposedRows:
 
 
 IMPOSSIBLE: dict[str, Callable[[], Accumulator]] = {
-    "Regression, an error below 0": lambda: _more(_regression(), "absolute", -1e201),
-    "Regression, errors above their squares": lambda: _more(_regression(), "absolute", 1e201),
-    "Regression, an error of -inf": lambda: _more(_regression(), "absolute", -np.inf),
-    "Regression, labels above their squares": lambda: _more(_regression(), "labels", 1e3),
-    "Regression, squares below 0": lambda: _more(_regression(), "label_squares", -1e3),
-    "Regression, squared errors below 0": lambda: _more(_right(), "products", 1.0),
-    "Regression, products above the squares": lambda: _more(_regression(), "products", 1e208),
-    "Regression, an infinite label": lambda: _more(_regression(), "labels", np.inf),
-    "Regression, errors without rows": lambda: _more(Regression(), "score_squares", 1.0),
-    "Regression, cubes below 0": lambda: _more(_regression(), "cubes", -1e300),
-    "Regression, cubes above their squares": lambda: _more(_plain(), "cubes", 1.0),
-    "Regression, squares above their cubes": lambda: _more(_plain(), "cubes", -3.0),
-    "Regression, an unknown cube that is none": lambda: _more(_plain(), "cubes", -np.inf),
-    "Regression, infinite cubes of more rows": lambda: _more(
+    "Regression, an error below 0": lambda: _with_values(_regression(), "absolute", -1e201),
+    "Regression, errors above their squares": lambda: _with_values(
+        _regression(), "absolute", 1e201
+    ),
+    "Regression, an error of -inf": lambda: _with_values(_regression(), "absolute", -np.inf),
+    "Regression, labels above their squares": lambda: _with_values(_regression(), "labels", 1e3),
+    "Regression, squares below 0": lambda: _with_values(_regression(), "label_squares", -1e3),
+    "Regression, squared errors below 0": lambda: _with_values(_right(), "products", 1.0),
+    "Regression, products above the squares": lambda: _with_values(
+        _regression(), "products", 1e208
+    ),
+    "Regression, an infinite label": lambda: _with_values(_regression(), "labels", np.inf),
+    "Regression, errors without rows": lambda: _with_values(Regression(), "score_squares", 1.0),
+    "Regression, cubes below 0": lambda: _with_values(_regression(), "cubes", -1e300),
+    "Regression, cubes above their squares": lambda: _with_values(_plain(), "cubes", 1.0),
+    "Regression, squares above their cubes": lambda: _with_values(_plain(), "cubes", -3.0),
+    "Regression, an unknown cube that is none": lambda: _with_values(_plain(), "cubes", -np.inf),
+    "Regression, infinite cubes of more rows": lambda: _with_values(
         _right(), "cubes", np.inf, np.inf, np.inf
     ),
-    "Calibration, cubes above their squares": lambda: _more(_calibration(), "brier_cubes", 1.0),
-    "Calibration, cubes below 0": lambda: _more(_calibration(), "loss_cubes", -9.0),
-    "IntraListSimilarity, cubes above their squares": lambda: _more(_similarity(0.0), "cubes", 1.0),
-    "IntraListSimilarity, infinite cubes of more lists": lambda: _more(
+    "Calibration, cubes above their squares": lambda: _with_values(
+        _calibration(), "brier_cubes", 1.0
+    ),
+    "Calibration, cubes below 0": lambda: _with_values(_calibration(), "loss_cubes", -9.0),
+    "IntraListSimilarity, cubes above their squares": lambda: _with_values(
+        _similarity(0.0), "cubes", 1.0
+    ),
+    "IntraListSimilarity, infinite cubes of more lists": lambda: _with_values(
         _similarity(0.0), "cubes", np.inf, np.inf
     ),
     "RankingMetrics, cubes above their squares": lambda: _cubes_of_hits(1.0),
     "RankingMetrics, cubes of weights below 0": lambda: _cubes_of_hits(-2.0),
-    "Ratio, more clicks than rows": lambda: _more(_ratio(), "numerator", 2.0),
-    "Ratio, half a click": lambda: _more(_ratio(), "numerator", 0.5),
-    "Ratio, a row that is over nothing": lambda: _more(_ratio(), "denominator", -1.0),
-    "Ratio, an infinity of shares": lambda: _more(_ratio(), "numerator", np.inf),
-    "Calibration, hits above the scores": lambda: _more(
+    "Ratio, more clicks than rows": lambda: _with_values(_ratio(), "numerator", 2.0),
+    "Ratio, half a click": lambda: _with_values(_ratio(), "numerator", 0.5),
+    "Ratio, a row that is over nothing": lambda: _with_values(_ratio(), "denominator", -1.0),
+    "Ratio, an infinity of shares": lambda: _with_values(_ratio(), "numerator", np.inf),
+    "Calibration, hits above the scores": lambda: _with_values(
         _calibration(), "predicted_of_positives", 2.0
     ),
-    "Calibration, squares above the scores": lambda: _more(_calibration(), "squares", 1.0),
-    "Calibration, squares below the mean's": lambda: _more(_calibration(), "squares", -0.25),
-    "Calibration, a loss below 0": lambda: _more(_calibration(), "losses", -99.0),
+    "Calibration, squares above the scores": lambda: _with_values(_calibration(), "squares", 1.0),
+    "Calibration, squares below the mean's": lambda: _with_values(_calibration(), "squares", -0.25),
+    "Calibration, a loss below 0": lambda: _with_values(_calibration(), "losses", -99.0),
     "Calibration, a row in the buckets alone": lambda: _by_mass(23, 1, 0.0),
     "Calibration, scores outside of their buckets": lambda: _by_mass(24, 0, 0.25),
     "Calibration, scores without rows": lambda: _by_mass(3, 0, 2.0**-22),

@@ -45,13 +45,13 @@ def say(line: str) -> None:
 class Run:
     """The plugin that runs tests under mutants in place of pytest's own loop."""
 
-    def __init__(self, given: argparse.Namespace, root: Path) -> None:
-        self.given, self.root = given, root
-        self.paths = files(given.sources, root)
+    def __init__(self, arguments: argparse.Namespace, root: Path) -> None:
+        self.arguments, self.root = arguments, root
+        self.paths = files(arguments.sources, root)
         usual = files([source for source in SOURCES if (root / source).exists()], root)
         self.traced = sorted({*self.paths, *usual})  # so that the next run, of others, has them too
         self.sources = {path: (root / path).read_text(encoding="utf-8") for path in self.paths}
-        self.covered_file = root / given.folder / "covered"
+        self.covered_file = root / arguments.folder / "covered"
         self.error = ""
 
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -92,7 +92,7 @@ class Run:
             return None
         covered: Covered = pickle.loads(self.covered_file.read_bytes())
         now = covering.hashes([*self.paths, *self._files_of_tests()], self.root)
-        same = covered.files.items() >= now.items() and self.given.tests == covered.arguments
+        same = covered.files.items() >= now.items() and self.arguments.tests == covered.arguments
         return covered if same else None
 
     def _files_of_tests(self) -> list[str]:
@@ -102,10 +102,10 @@ class Run:
         """Run each test as it is, with and without the tracer."""
         started = time.monotonic()
         hashes = covering.hashes([*self.traced, *self._files_of_tests()], self.root)
-        parts = list(self._parts(2 * self.given.workers))
+        parts = list(self._parts(2 * self.arguments.workers))
         timed = [Job("", part, self._unhurried, covering.clear_caches) for part in parts]
         passed: dict[int, float] = {}
-        for _, outcome in running.run(self.items, iter(timed), self.given.workers):
+        for _, outcome in running.run(self.items, iter(timed), self.arguments.workers):
             passed |= outcome.passed
         left_out = [item.nodeid for index, item in enumerate(self.items) if index not in passed]
         for file, times in sorted(Counter(name.partition("::")[0] for name in left_out).items()):
@@ -116,14 +116,14 @@ class Run:
         lines: dict[str, set[tuple[str, int]]] = {}
         with tempfile.TemporaryDirectory() as folder:
             jobs = (self._traced(part, Path(folder)) for part in parts)
-            for job, outcome in running.run(self.items, jobs, self.given.workers):
+            for job, outcome in running.run(self.items, jobs, self.arguments.workers):
                 if outcome.error or not Path(job.name).exists():
                     self.error = f"no coverage: {outcome.error or 'a child has died'}"
                     return None
                 lines |= pickle.loads(Path(job.name).read_bytes())
         say(f"traced in {time.monotonic() - started - took:.0f} s")
         seconds = {self.items[test].nodeid: passed[test] for test in sorted(passed)}
-        covered = Covered.of(seconds, lines, hashes, self.given.tests)
+        covered = Covered.from_lines(seconds, lines, hashes, self.arguments.tests)
         self.covered_file.parent.mkdir(parents=True, exist_ok=True)
         self.covered_file.write_bytes(pickle.dumps(covered))
         return covered
@@ -165,14 +165,16 @@ class Run:
     # -- mutants ----------------------------------------------------------------------------
 
     def _run(self, covered: Covered) -> None:
-        matrix = Matrix.read(self.given.results)
+        matrix = Matrix.read(self.arguments.results)
         keys = {(result.path, result.key) for result in matrix.results}
         every = [
             candidate for path in self.paths for candidate in mutants_of(path, self.sources[path])
         ]
-        chosen = sample(every, None if self.given.all else self.given.per_function, self.given.seed)
+        chosen = sample(
+            every, None if self.arguments.all else self.arguments.per_function, self.arguments.seed
+        )
         chosen = [candidate for candidate in chosen if candidate.key not in EQUIVALENT]
-        if self.given.sources == list(SOURCES):
+        if self.arguments.sources == list(SOURCES):
             for key in sorted(EQUIVALENT.keys() - {candidate.key for candidate in every}):
                 say(f"EQUIVALENT names a mutant of former code: {key}")
         todo = [candidate for candidate in chosen if (candidate.path, candidate.key) not in keys]
@@ -197,14 +199,14 @@ class Run:
                 name = f"{mutant.path} {mutant.key}"
                 jobs[name] = mutant, len(tests)
                 before = functools.partial(self._change, mutant)
-                order = numbers if self.given.until_killed else sorted(numbers)
-                yield Job(name, order, limit, before, until_killed=self.given.until_killed)
+                order = numbers if self.arguments.until_killed else sorted(numbers)
+                yield Job(name, order, limit, before, until_killed=self.arguments.until_killed)
 
         def limit(test: int) -> float:
-            return self.given.patience + 10 * took[test]
+            return self.arguments.patience + 10 * took[test]
 
         begun = time.monotonic()
-        ran = running.run(self.items, ready(), self.given.workers)
+        ran = running.run(self.items, ready(), self.arguments.workers)
         for number, (job, outcome) in enumerate(ran, start=1):
             mutant, count = jobs.pop(job.name)
             self._judge(matrix, mutant, outcome, count, took)
@@ -218,7 +220,7 @@ class Run:
         spent, seconds = 0.0, list(covered.seconds.values())
         for test in tests:
             spent += seconds[test]
-            if self.given.budget and spent > self.given.budget and test != tests[0]:
+            if self.arguments.budget and spent > self.arguments.budget and test != tests[0]:
                 return
             yield test
 

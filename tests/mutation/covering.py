@@ -47,7 +47,7 @@ class Tracer:
         sys.settrace(self)
 
     @contextmanager
-    def of(self, name: str) -> Iterator[None]:
+    def context_of(self, name: str) -> Iterator[None]:
         """What is executed meanwhile belongs to this context."""
         before = self.current, self._locals
         self.current, self._locals = self.contexts.setdefault(name, Context()), {}
@@ -104,7 +104,7 @@ def note_caches(packages: Set[str]) -> None:
             def missed(*args: Any, **keywords: Any) -> Any:
                 if _tracer is None:
                     return function(*args, **keywords)
-                with _tracer.of(name):
+                with _tracer.context_of(name):
                     return function(*args, **keywords)
 
             cached = original(maxsize, typed)(missed)
@@ -141,7 +141,7 @@ class Noting:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
         """A test is a context, and uses the fixtures that outlive it."""
-        with self.tracer.of(item.nodeid):
+        with self.tracer.context_of(item.nodeid):
             info = getattr(item, "_fixtureinfo", None)
             for fixtures in info.name2fixturedefs.values() if info else ():
                 self.tracer.current.uses |= {
@@ -154,7 +154,7 @@ class Noting:
         """A fixture that outlives its test is a context."""
         if fixturedef.scope == "function":
             return (yield)
-        with self.tracer.of(_name(fixturedef)):
+        with self.tracer.context_of(_name(fixturedef)):
             return (yield)
 
 
@@ -173,7 +173,7 @@ class Covered:
     arguments: Sequence[str]  # of pytest
 
     @classmethod
-    def of(
+    def from_lines(
         cls,
         seconds: dict[str, float],
         lines: dict[str, set[tuple[str, int]]],

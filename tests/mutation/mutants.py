@@ -117,10 +117,10 @@ def sample(mutants: Iterable[Mutant], per_function: int | None, seed: int) -> li
 
 
 def _edits(tree: ast.Module) -> Iterator[Edit]:
-    def put_into(parent: ast.AST, field: str, at: int | None) -> Callable[[Any], None]:
-        if at is None:
+    def put_into(parent: ast.AST, field: str, position: int | None) -> Callable[[Any], None]:
+        if position is None:
             return lambda new: setattr(parent, field, new)
-        return lambda new: getattr(parent, field).__setitem__(at, new)
+        return lambda new: getattr(parent, field).__setitem__(position, new)
 
     def walk(
         node: ast.AST,

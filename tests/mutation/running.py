@@ -53,7 +53,7 @@ class Outcome:
     error: str = ""  # why no test could run
 
     @property
-    def met(self) -> int:
+    def run_count(self) -> int:
         """How many tests have run."""
         return len(self.passed) + len(self.failed) + len(self.hung)
 
@@ -198,7 +198,7 @@ class _Child:
         """Whether nothing is left to run; otherwise it is started again."""
         if self.outcome.error or self._is_decided() or not self.left:
             return True
-        if not self.outcome.met:
+        if not self.outcome.run_count:
             self.outcome.error = "the child has ended before its first test"
         return bool(self.outcome.error)
 

@@ -118,17 +118,17 @@ AIMS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
 }
 
 
-def best(by: str, share: Fraction | None = None) -> Callable[[Groups], Exact]:
+def best(criterion: str, share: Fraction | None = None) -> Callable[[Groups], Exact]:
     """The greatest value of any point; of "distance" minus the square of the least."""
 
     def value(counts: Groups) -> Exact:
         (n, p), curve = points(counts)[-1], rates(counts)
-        if by == "accuracy" and share is None:
+        if criterion == "accuracy" and share is None:
             merits = [Fraction(t + n - f, n + p) for f, t in points(counts)] if n + p else []
-        elif by == "accuracy" and share is not None:
+        elif criterion == "accuracy" and share is not None:
             merits = [share * tpr + (1 - share) * (1 - fpr) for fpr, tpr in curve or ()]
         else:
-            merits = [AIMS[by](fpr, tpr) for fpr, tpr in curve or ()]
+            merits = [AIMS[criterion](fpr, tpr) for fpr, tpr in curve or ()]
         return max(merits, default=None)
 
     return value

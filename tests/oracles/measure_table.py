@@ -66,9 +66,9 @@ class Truth:
 
     def value(self, items: Sequence[tuple[float, int]], ties: str, unseen: Grades = ()) -> Fraction:
         """The value of one list (of a pooled measure: its numerator), without trying all orders."""
-        return self.of(parted(items, ties, unseen))
+        return self.value_of_parted(parted(items, ties, unseen))
 
-    def of(self, one_list: Parted) -> Fraction:
+    def value_of_parted(self, one_list: Parted) -> Fraction:
         """The value of a list that was parted once for all measures."""
         groups, order, pool = one_list
         return self.mean(groups, pool) if order is None else self.formula(order, pool)
@@ -101,10 +101,10 @@ def truths(
     cuts: Sequence[int | None], *, rel: Sequence[int] = (1, 2), max_grade: Sequence[int] = (4, 2)
 ) -> list[Truth]:
     """Every measure with several parameters at each cut."""
-    return [*_without_cut(rel), *(truth for k in cuts for truth in _at(k, rel, max_grade))]
+    return [*_without_cut(rel), *(truth for k in cuts for truth in _cut_truths(k, rel, max_grade))]
 
 
-def _at(k: int | None, rels: Sequence[int], highest: Sequence[int]) -> Iterator[Truth]:
+def _cut_truths(k: int | None, rels: Sequence[int], highest: Sequence[int]) -> Iterator[Truth]:
     def cut(measure: Measure) -> Measure:
         return measure if k is None else measure @ k
 

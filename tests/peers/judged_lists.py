@@ -70,7 +70,7 @@ def run(lists: Sequence[JudgedList]) -> dict[str, dict[str, float]]:
     return {str(i): ranking.scores for i, ranking in enumerate(lists, 1)}
 
 
-def ours(measures: Sequence[Measure], lists: Sequence[JudgedList]) -> list[float]:
+def mean_values(measures: Sequence[Measure], lists: Sequence[JudgedList]) -> list[float]:
     """The means, lists with nothing relevant counting 0 as they do in trec_eval."""
     metric = RankingMetrics(measures, empty="zero", complete_lists=True)
     metric.update_ranked([ranking.ids for ranking in lists], [ranking.truth for ranking in lists])

@@ -44,7 +44,7 @@ class Row(NamedTuple):
     right: object
 
 
-def of(metric: Any, *columns: object, **keywords: object) -> Any:
+def result_of(metric: Any, *columns: object, **keywords: object) -> Any:
     """The result of a metric after these rows."""
     metric.update(*columns, **keywords)
     return metric.compute()
@@ -57,7 +57,7 @@ def ranked(
     """The values of measures of one list."""
     scores = {} if scores is None else {"scores": [scores]}
     return list(
-        of(
+        result_of(
             RankingMetrics(measures, ties=ties, complete_lists=True), [labels], **scores, **more
         ).values()
     )
@@ -95,7 +95,7 @@ FAULTS: dict[str, Row] = {
             [ir_measures.AP], {"1": {"a": 1}, "2": {"b": 1}}, {"1": {"a": 1.0}}
         )[ir_measures.AP],
         1 / 2,  # and 1 by trec_eval
-        lambda: of(RankingMetrics([AP]), [[1], [0]], n_relevant=[1, 1])[AP],
+        lambda: result_of(RankingMetrics([AP]), [[1], [0]], n_relevant=[1, 1])[AP],
         1 / 2,
     ),
     "trec_eval keeps scores as float32": Row(
@@ -107,7 +107,7 @@ FAULTS: dict[str, Row] = {
     "scikit-learn has no mean over users of whom one has one class": Row(
         lambda: np.mean([sk.roc_auc_score(y, [0.1, 0.2]) for y in ([0, 1], [1, 1])]),
         NAN,
-        lambda: of(GroupedAUC(), [0, 1, 1, 1], [0.1, 0.2] * 2, groups=[1, 1, 2, 2]).gauc,
+        lambda: result_of(GroupedAUC(), [0, 1, 1, 1], [0.1, 0.2] * 2, groups=[1, 1, 2, 2]).gauc,
         1.0,
     ),
 }  # fmt: skip
@@ -115,26 +115,30 @@ FAULTS: dict[str, Row] = {
 RULES: dict[str, Row] = {
     "precision of 0/0": Row(
         lambda: sk.precision_score([1, 1], [0, 0]), 0.0,
-        lambda: of(BinaryConfusion(), [1, 1], [0.0, 0.0]).precision, NAN,
+        lambda: result_of(BinaryConfusion(), [1, 1], [0.0, 0.0]).precision, NAN,
     ),
     "mcc of one class": Row(
         lambda: sk.matthews_corrcoef([1, 1], [0, 0]), 0.0,
-        lambda: of(BinaryConfusion(), [1, 1], [0.0, 0.0]).mcc, NAN,
+        lambda: result_of(BinaryConfusion(), [1, 1], [0.0, 0.0]).mcc, NAN,
     ),
     "a class that never occurs, named in labels=": Row(
         lambda: sk.f1_score(TRUTH, GUESS, labels=range(4), **MACRO), 1 / 6,
-        lambda: of(MulticlassConfusion(4), TRUTH, GUESS).f1("macro"), 1 / 3,
+        lambda: result_of(MulticlassConfusion(4), TRUTH, GUESS).f1("macro"), 1 / 3,
     ),
     "a weighted mean whose weights are all 0 is their plain mean": Row(
         lambda: sk.f1_score([[0, 0]], [[1, 0]], average="weighted", zero_division=1), 0.5,
-        lambda: of(MultilabelConfusion(2), [[0, 0]], [[1.0, 0.0]]).f1("weighted", zero_division=1),
+        lambda: result_of(MultilabelConfusion(2), [[0, 0]], [[1.0, 0.0]]).f1(
+            "weighted", zero_division=1
+        ),
         1.0,
     ),
     "a weighted precision of classes that are never predicted": Row(
         lambda: sk.precision_score(
             [2, 0], [3, 1], labels=range(4), average="weighted", zero_division=NAN
         ), 0.0,
-        lambda: of(MulticlassConfusion(4), [2, 0], [3, 1]).precision("weighted", zero_division=NAN),
+        lambda: result_of(MulticlassConfusion(4), [2, 0], [3, 1]).precision(
+            "weighted", zero_division=NAN
+        ),
         NAN,
     ),
     "of tied classes the largest is first": Row(
@@ -142,46 +146,47 @@ RULES: dict[str, Row] = {
             lambda y: sk.top_k_accuracy_score([y], EQUAL, k=2, labels=range(4))
         ), [0, 0, 1, 1],
         lambda: top_2_of_equal_scores(
-            lambda y: of(MulticlassConfusion(4, top_k=(2,)), [y], EQUAL).top_k_accuracy(2)
+            lambda y: result_of(MulticlassConfusion(4, top_k=(2,)), [y], EQUAL).top_k_accuracy(2)
         ), [1, 1, 0, 0],
     ),
     "points of a ROC curve on a line": Row(
         lambda: len(sk.roc_curve(*ON_A_LINE)[0]), 6,
-        lambda: len(of(ExactAUC(), *ON_A_LINE).roc().fpr), 7,
+        lambda: len(result_of(ExactAUC(), *ON_A_LINE).roc().fpr), 7,
     ),
     "a partial area is on the scale of McClish": Row(
         lambda: sk.roc_auc_score(*QUARTERS, max_fpr=0.5), 2 / 3,
-        lambda: of(ExactAUC(), *QUARTERS).partial_auc(0.5), 0.25,
+        lambda: result_of(ExactAUC(), *QUARTERS).partial_auc(0.5), 0.25,
     ),
     "average precision without a positive": Row(
         lambda: sk.average_precision_score([0, 0], [0.1, 0.2]), 0.0,
-        lambda: of(ExactAUC(), [0, 0], [0.1, 0.2]).ap, NAN,
+        lambda: result_of(ExactAUC(), [0, 0], [0.1, 0.2]).ap, NAN,
     ),
     "infinite scores are refused": Row(
         lambda: refused(lambda: sk.roc_auc_score([0, 1], [0.5, INF])), True,
-        lambda: of(ExactAUC(), [0, 1, 1], [-INF, 0.5, INF]).auc, 1.0,
+        lambda: result_of(ExactAUC(), [0, 1, 1], [-INF, 0.5, INF]).auc, 1.0,
     ),
     "a log loss of one class is refused": Row(
         lambda: refused(lambda: sk.log_loss([1, 1], [0.5, 0.25])), True,
-        lambda: of(Calibration(), [1, 1], [0.5, 0.25]).log_loss, 1.5 * math.log(2),
+        lambda: result_of(Calibration(), [1, 1], [0.5, 0.25]).log_loss, 1.5 * math.log(2),
     ),
     "a certain score on the wrong side": Row(
         lambda: 18 < sk.log_loss([1, 0], [0.0, 0.5]) < 19, True,  # clipped without a word
-        lambda: of(Calibration(), [1, 0], [0.0, 0.5]).log_loss, INF,
+        lambda: result_of(Calibration(), [1, 0], [0.0, 0.5]).log_loss, INF,
     ),
     "bins without a row": Row(
         lambda: len(calibration.calibration_curve([0, 1], [0.1, 0.9], n_bins=5)[0]), 2,
-        lambda: of(Calibration(bins=5), [0, 1], [0.1, 0.9]).reliability().units.tolist(),
+        lambda: result_of(Calibration(bins=5), [0, 1], [0.1, 0.9]).reliability().units.tolist(),
         [1, 0, 0, 0, 1],
     ),
     "a score at an edge is in the bin below": Row(
         lambda: calibration.calibration_curve([0, 1], [0.25, 0.5], n_bins=2)[1].tolist(), [0.375],
-        lambda: of(Calibration(bins=2), [0, 1], [0.25, 0.5]).reliability().mean_score.tolist(),
-        [0.25, 0.5],
+        lambda: result_of(
+            Calibration(bins=2), [0, 1], [0.25, 0.5]
+        ).reliability().mean_score.tolist(), [0.25, 0.5],
     ),
     "R² of equal labels": Row(
         lambda: [sk.r2_score([2.0, 2.0], s) for s in ([2.0, 2.0], [2.0, 3.0])], [1.0, 0.0],
-        lambda: of(Regression(), [2.0, 2.0], [2.0, 2.0]).r2, NAN,
+        lambda: result_of(Regression(), [2.0, 2.0], [2.0, 2.0]).r2, NAN,
     ),
     "the ideal of NDCG is of the list, not of all known items": Row(
         lambda: sk.ndcg_score([[1, 0, 0]], [[3.0, 2.0, 1.0]]), 1.0,

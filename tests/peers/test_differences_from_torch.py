@@ -46,7 +46,7 @@ class Row(NamedTuple):
     right: Any
 
 
-def of(metric: Any, *columns: object, **keywords: object) -> Any:
+def result_of(metric: Any, *columns: object, **keywords: object) -> Any:
     """The result of a metric after these rows."""
     metric.update(*columns, **keywords)
     return metric.compute()
@@ -70,7 +70,9 @@ def a_list(scores: list[float], labels: list[int]) -> list[Step]:
 
 
 def ranked(measure: Measure, labels: list[int], scores: list[float]) -> float:
-    return float(of(RankingMetrics([measure], complete_lists=True), [labels], [scores])[measure])
+    return float(
+        result_of(RankingMetrics([measure], complete_lists=True), [labels], [scores])[measure]
+    )
 
 
 RIGHT, WRONG = rows([0.9, 0.1], [1, 0]), rows([0.9, 0.1], [0, 1])
@@ -100,15 +102,15 @@ def merged_after_a_result() -> float:
 FAULTS: dict[str, Row] = {
     "issue 1989: a batch with a score outside [0, 1] goes through a sigmoid, and no other": Row(
         BINARY + "AUROC", {}, [rows([-1.0, 0.9], [0, 0]), rows([0.8], [1]), COMPUTE], 1.0,
-        lambda: of(ExactAUC(), [0, 0, 1], [-1.0, 0.9, 0.8]).auc, 0.5,
+        lambda: result_of(ExactAUC(), [0, 0, 1], [-1.0, 0.9, 0.8]).auc, 0.5,
     ),
     "so a prediction depends on the other rows of its batch": Row(
         BINARY + "Accuracy", {}, [rows([0.2, 0.9, 0.2, 1.5], [0, 1, 0, 1]), COMPUTE], 0.5,
-        lambda: of(BinaryConfusion(), [0, 1, 0, 1], [0.2, 0.9, 0.2, 1.5]).accuracy, 1.0,
+        lambda: result_of(BinaryConfusion(), [0, 1, 0, 1], [0.2, 0.9, 0.2, 1.5]).accuracy, 1.0,
     ),
     "large logits are tied in float32": Row(
         BINARY + "AUROC", {}, [rows([20.0, 30.0, 40.0, -5.0], [0, 1, 1, 0]), COMPUTE], 0.75,
-        lambda: of(ExactAUC(), [0, 1, 1, 0], [20.0, 30.0, 40.0, -5.0]).auc, 1.0,
+        lambda: result_of(ExactAUC(), [0, 1, 1, 0], [20.0, 30.0, 40.0, -5.0]).auc, 1.0,
     ),
     "a merge after a result leaves that result": Row(
         BINARY + "AUROC", {}, [RIGHT, COMPUTE, MERGE, COMPUTE], 1.0, merged_after_a_result, 0.5,
@@ -117,51 +119,53 @@ FAULTS: dict[str, Row] = {
         TORCHEVAL + "BinaryAccuracy", {},
         [Step("num_correct", [FULL]), Step("num_total", [FULL]), *[rows([0.9], [0])] * 50, COMPUTE],
         1.0,
-        lambda: of(BinaryConfusion(), [1, 0], [0.9, 0.9], weights=[2**53, 1]).fp, 1,
+        lambda: result_of(BinaryConfusion(), [1, 0], [0.9, 0.9], weights=[2**53, 1]).fp, 1,
     ),
     "torchmetrics adds errors in float32": Row(
         "torchmetrics.MeanAbsoluteError", {},
         [numbers([2.0**24], [0.0]), *[numbers([1.0], [0.0])] * 8, Step("sum_abs_error")], [2**24],
-        lambda: of(Regression(), [0.0] * 9, [2.0**24, *[1.0] * 8]).mae * 9, 2**24 + 8,
+        lambda: result_of(Regression(), [0.0] * 9, [2.0**24, *[1.0] * 8]).mae * 9, 2**24 + 8,
     ),
     "R² of numbers far from 0": Row(
         TORCHEVAL + "R2Score", {}, [numbers(*FAR), COMPUTE], lambda value: value < 0,
-        lambda: round(of(Regression(), FAR[1], FAR[0]).r2, 6), 0.921053,
+        lambda: round(result_of(Regression(), FAR[1], FAR[0]).r2, 6), 0.921053,
     ),
     "separation inside one bucket is a confident half": Row(
         BINARY + "AUROC", {"thresholds": 5}, [rows(ONE_BUCKET[1], ONE_BUCKET[0]), COMPUTE], 0.5,
         lambda: [
-            getattr(of(HistogramAUC(grid="equal", resolution=2), *ONE_BUCKET).auc, end)
+            getattr(result_of(HistogramAUC(grid="equal", resolution=2), *ONE_BUCKET).auc, end)
             for end in ("low", "high")
         ], [0.0, 1.0],
     ),
     "an area of one class": Row(
         BINARY + "AUROC", {}, [rows([0.25, 0.5], [1, 1]), COMPUTE], 0.0,
-        lambda: of(ExactAUC(), [1, 1], [0.25, 0.5]).auc, NAN,
+        lambda: result_of(ExactAUC(), [1, 1], [0.25, 0.5]).auc, NAN,
     ),
     "a score of 1.0 is in a bin of its own": Row(
         BINARY + "CalibrationError", {"n_bins": 4}, [rows([1.0, 0.9375], [0, 1]), COMPUTE],
-        (1 + 1 / 16) / 2, lambda: of(Calibration(bins=4), [0, 1], [1.0, 0.9375]).ece, 0.46875,
+        (1 + 1 / 16) / 2,
+        lambda: result_of(Calibration(bins=4), [0, 1], [1.0, 0.9375]).ece, 0.46875,
     ),
     "a ROC curve of scores of 1.0 has two points at 1.0": Row(
         BINARY + "ROC", {}, [rows([1.0] * 4, [0, 1, 1, 0]), COMPUTE],
         [[0.0, 1.0], [0.0, 1.0], [1.0, 1.0]],
-        lambda: of(ExactAUC(), [0, 1, 1, 0], [1.0] * 4).roc().thresholds.tolist(), [INF, 1.0],
+        lambda: result_of(ExactAUC(), [0, 1, 1, 0], [1.0] * 4).roc().thresholds.tolist(),
+        [INF, 1.0],
     ),
     "torch cuts a logarithm at -100 without a word": Row(
         TORCHEVAL + "BinaryNormalizedEntropy", {}, [numbers([1.0, 1.0], [1.0, 0.0]), COMPUTE],
         [50 / math.log(2)],
-        lambda: of(Calibration(), [1, 0], [1.0, 1.0]).normalized_entropy, INF,
+        lambda: result_of(Calibration(), [1, 0], [1.0, 1.0]).normalized_entropy, INF,
     ),
     "an entropy of one class, whose denominator is 0": Row(
         TORCHEVAL + "BinaryNormalizedEntropy", {}, [numbers([0.5, 0.5], [1.0, 1.0]), COMPUTE],
         lambda value: value > 1e13,
-        lambda: of(Calibration(), [1, 1], [0.5, 0.5]).normalized_entropy, NAN,
+        lambda: result_of(Calibration(), [1, 1], [0.5, 0.5]).normalized_entropy, NAN,
     ),
     "weighted recall with a class that never occurs": Row(
         TORCHEVAL + "MulticlassRecall", {**THREE, "average": "weighted"},
         [guesses([1], [1]), COMPUTE], INF,
-        lambda: of(MulticlassConfusion(3), [1], [1]).recall("weighted"), 1.0,
+        lambda: result_of(MulticlassConfusion(3), [1], [1]).recall("weighted"), 1.0,
     ),
     "relevant items with scores at or below 0 are lost to AP": Row(
         LISTS + "MAP", {}, a_list(SIGNED, GRADES), 1.0,
@@ -180,45 +184,45 @@ FAULTS: dict[str, Row] = {
 RULES: dict[str, Row] = {
     "0/0 is 0": Row(
         BINARY + "Precision", {}, [rows([0.1], [0]), COMPUTE], 0.0,
-        lambda: of(BinaryConfusion(), [0], [0.1]).precision, NAN,
+        lambda: result_of(BinaryConfusion(), [0], [0.1]).precision, NAN,
     ),
     "a score at the threshold is negative": Row(
         BINARY + "Recall", {}, [rows([0.5], [1]), COMPUTE], 0.0,
-        lambda: of(BinaryConfusion(threshold=0.5), [1], [0.5]).recall, 1.0,
+        lambda: result_of(BinaryConfusion(threshold=0.5), [1], [0.5]).recall, 1.0,
     ),
     "but not at given thresholds of a curve": Row(
         BINARY + "ROC", {"thresholds": 3}, [rows([0.25, 0.5, 0.5, 0.75], [0, 1, 0, 1]), COMPUTE],
         [[0, 0.5, 1], [0, 1, 1], [1, 0.5, 0]],
-        lambda: of(ExactAUC(), [0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]).confusion(0.5).fpr, 0.5,
+        lambda: result_of(ExactAUC(), [0, 1, 0, 1], [0.25, 0.5, 0.5, 0.75]).confusion(0.5).fpr, 0.5,
     ),
     "mcc of one class": Row(
         BINARY + "MatthewsCorrCoef", {}, [rows(SAME, [0, 0]), COMPUTE], -1,
-        lambda: of(BinaryConfusion(), [0, 0], SAME).mcc, NAN,
+        lambda: result_of(BinaryConfusion(), [0, 0], SAME).mcc, NAN,
     ),
     "accuracy of classes is a mean recall, in which a class that never occurs counts 0": Row(
         CLASSES + "Accuracy", THREE, [guesses(GUESS, TRUTH), COMPUTE], 1 / 9,
-        lambda: of(MulticlassConfusion(3), TRUTH, GUESS).recall("macro"), 1 / 6,
+        lambda: result_of(MulticlassConfusion(3), TRUTH, GUESS).recall("macro"), 1 / 6,
     ),
     "precision of classes is the accuracy": Row(
         TORCHEVAL + "MulticlassPrecision", {}, [guesses(GUESS, TRUTH), COMPUTE], 1 / 4,
-        lambda: of(MulticlassConfusion(3), TRUTH, GUESS).accuracy, 1 / 4,
+        lambda: result_of(MulticlassConfusion(3), TRUTH, GUESS).accuracy, 1 / 4,
     ),
     "a class that never occurs counts 0 in a macro AUC": Row(
         CLASSES + "AUROC", THREE, [rows(SHARES, [0, 1, 1]), COMPUTE], 2 / 3,
-        lambda: of(MulticlassAUC(3, exact=True), [0, 1, 1], SHARES).auc("macro"), 1.0,
+        lambda: result_of(MulticlassAUC(3, exact=True), [0, 1, 1], SHARES).auc("macro"), 1.0,
     ),
     "a partial area is on the scale of McClish": Row(
         BINARY + "AUROC", {"max_fpr": 0.5}, [rows(HALVES, [0, 1, 0, 1]), COMPUTE], 2 / 3,
-        lambda: of(ExactAUC(), [0, 1, 0, 1], HALVES).partial_auc(0.5), 0.25,
+        lambda: result_of(ExactAUC(), [0, 1, 0, 1], HALVES).partial_auc(0.5), 0.25,
     ),
     "a precision that no threshold reaches has a recall of 0": Row(
         BINARY + "RecallAtFixedPrecision", {"min_precision": 0.75},
         [rows([0.25, 0.5], [1, 0]), COMPUTE], lambda value: value == 0,
-        lambda: of(ExactAUC(), [1, 0], [0.25, 0.5]).recall_at_precision(0.75), NAN,
+        lambda: result_of(ExactAUC(), [1, 0], [0.25, 0.5]).recall_at_precision(0.75), NAN,
     ),
     "R² of equal labels that are predicted": Row(
         "torchmetrics.R2Score", {}, [numbers([2.0, 2.0], [2.0, 2.0]), COMPUTE], 1.0,
-        lambda: of(Regression(), [2.0, 2.0], [2.0, 2.0]).r2, NAN,
+        lambda: result_of(Regression(), [2.0, 2.0], [2.0, 2.0]).r2, NAN,
     ),
     "NDCG alone shares the ranks of tied items, as here": Row(
         LISTS + "NormalizedDCG", {"top_k": 10}, a_list(TIED, FIRST), SHARED,

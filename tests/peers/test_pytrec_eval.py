@@ -21,7 +21,7 @@ from streammetrics.ranking import (
     RankingMetrics,
     RPrec,
 )
-from tests.peers.judged_lists import LISTS, LONGEST, near, ours, qrels, run
+from tests.peers.judged_lists import LISTS, LONGEST, mean_values, near, qrels, run
 
 NAMES = ("map", "map_cut", "ndcg", "ndcg_cut", "P", "recall", "success", "Rprec", "recip_rank")
 CUTS = (1, 3, 5, 10, 30)
@@ -51,7 +51,7 @@ OF_GRADE_2: dict[str, Measure] = {
 Values = Mapping[str, Mapping[str, float]]
 
 
-def theirs(
+def values_of_peer(
     judgements: dict[str, dict[str, int]], scores: dict[str, dict[str, float]], level: int = 1
 ) -> Values:
     """The value of every measure by list."""
@@ -66,7 +66,7 @@ def theirs(
 
 @pytest.fixture(scope="module")
 def values() -> Values:
-    return theirs(qrels(LISTS), run(LISTS))
+    return values_of_peer(qrels(LISTS), run(LISTS))
 
 
 def test_a_value_is_theirs_to_the_last_bit_and_a_sum_but_for_their_roundings(
@@ -74,7 +74,9 @@ def test_a_value_is_theirs_to_the_last_bit_and_a_sum_but_for_their_roundings(
 ) -> None:
     measures = ONE_DIVISION | SUMS
     for i, ranking in enumerate(LISTS, 1):
-        values_by_name = dict(zip(measures, ours([*measures.values()], [ranking]), strict=True))
+        values_by_name = dict(
+            zip(measures, mean_values([*measures.values()], [ranking]), strict=True)
+        )
         for name, value in values_by_name.items():
             peer_value = values[str(i)][name]
             if name in ONE_DIVISION:
@@ -83,7 +85,7 @@ def test_a_value_is_theirs_to_the_last_bit_and_a_sum_but_for_their_roundings(
                 assert abs(value - peer_value) <= (len(ranking.ids) + 4) * 2.0**-53, ranking
             else:  # for each item: a quotient with a logarithm of two roundings, and the addition
                 assert near(value, peer_value, len(ranking.ids) + 3), (name, ranking)
-    for name, value in zip(measures, ours([*measures.values()], LISTS), strict=True):
+    for name, value in zip(measures, mean_values([*measures.values()], LISTS), strict=True):
         mean = pytrec_eval.compute_aggregated_measure(
             name, [query_values[name] for query_values in values.values()]
         )
@@ -94,10 +96,10 @@ def test_items_may_be_relevant_from_grade_2_on() -> None:
     rankings = [
         judged_list for judged_list in LISTS if max(judged_list.truth.values(), default=0) >= 1
     ]
-    for i, peer_values in theirs(qrels(rankings), run(rankings), level=2).items():
+    for i, peer_values in values_of_peer(qrels(rankings), run(rankings), level=2).items():
         ranking = rankings[int(i) - 1]
         for name, measure in OF_GRADE_2.items():
-            [value] = ours([measure], [ranking])
+            [value] = mean_values([measure], [ranking])
             assert abs(value - peer_values[name]) <= (len(ranking.ids) + 4) * 2.0**-53, (
                 name,
                 ranking,
@@ -107,17 +109,17 @@ def test_items_may_be_relevant_from_grade_2_on() -> None:
 def test_their_ap_over_the_smaller_of_r_and_k_is_our_denominator_min(values: Values) -> None:
     for i, ranking in enumerate(LISTS, 1):
         for k in CUTS if ranking.relevant else ():
-            [value] = ours([AP(denominator="min") @ k], [ranking])
+            [value] = mean_values([AP(denominator="min") @ k], [ranking])
             expected = values[str(i)][f"map_cut_{k}"] * ranking.relevant / min(ranking.relevant, k)
             assert near(value, expected, len(ranking.ids) + 3), ranking
 
 
 def test_their_gain_is_the_grade_and_ours_is_exponential_unless_asked(values: Values) -> None:
     exponential = {i: {d: 2**g - 1 for d, g in truth.items()} for i, truth in qrels(LISTS).items()}
-    mapped = theirs(exponential, run(LISTS))
+    mapped = values_of_peer(exponential, run(LISTS))
     differ = 0
     for i, ranking in enumerate(LISTS, 1):
-        [value] = ours([NDCG @ 10], [ranking])
+        [value] = mean_values([NDCG @ 10], [ranking])
         assert near(value, mapped[str(i)]["ndcg_cut_10"], len(ranking.ids) + 3), ranking
         differ += not near(value, values[str(i)]["ndcg_cut_10"], len(ranking.ids) + 3)
     assert differ > 50
@@ -143,7 +145,9 @@ def test_they_break_ties_by_id_and_we_take_the_mean_over_all_orders(
     orders = []
     for ids in itertools.permutations("abcde"):  # whichever item has which id
         judgements = {"1": dict(zip(ids, grades, strict=True))}
-        orders.append(theirs(judgements, {"1": dict(zip(ids, scores, strict=True))})["1"][name])
+        orders.append(
+            values_of_peer(judgements, {"1": dict(zip(ids, scores, strict=True))})["1"][name]
+        )
     for ties, expected in (
         ("expected", math.fsum(orders) / len(orders)),
         ("worst", min(orders)),

@@ -28,7 +28,7 @@ def samples() -> list[np.ndarray]:
     ]
 
 
-def of(values: np.ndarray, *shards: np.ndarray) -> tuple[ExactQuantiles, Quantiles]:
+def metrics_of(values: np.ndarray, *shards: np.ndarray) -> tuple[ExactQuantiles, Quantiles]:
     metrics = ExactQuantiles(), Quantiles()
     for metric in metrics:
         for shard in (values, *shards):
@@ -40,7 +40,7 @@ def of(values: np.ndarray, *shards: np.ndarray) -> tuple[ExactQuantiles, Quantil
 
 def test_quantiles_are_those_of_numpy_that_are_observed_values() -> None:
     for values in samples():
-        exact, coarse = (metric.compute() for metric in of(values))
+        exact, coarse = (metric.compute() for metric in metrics_of(values))
         for p in BINARY:
             peer_value = np.quantile(values, p, method="inverted_cdf")
             assert exact.quantile(p) == peer_value
@@ -54,14 +54,14 @@ def test_quantiles_are_those_of_numpy_that_are_observed_values() -> None:
 
 def test_a_decimal_share_is_not_the_binary_one_above_it() -> None:
     values = np.arange(1.0, 101.0)
-    exact, _ = of(values)
+    exact, _ = metrics_of(values)
     assert exact.compute().quantile(0.07) == 7.0
     assert np.quantile(values, 0.07, method="inverted_cdf") == 8.0
 
 
 def test_trimmed_means_are_those_of_scipy() -> None:
     for values in samples():
-        exact, _ = of(values)
+        exact, _ = metrics_of(values)
         for share in (0.0, 0.125, 0.25):
             mean = exact.compute().trimmed_mean(share)
             assert mean == pytest.approx(stats.trim_mean(values, share), rel=1e-12, abs=1e-12)
@@ -74,7 +74,7 @@ def test_ddsketch_is_within_its_accuracy_of_the_exact_value_and_has_no_bounds() 
     for values in samples()[2:]:
         thirds = np.array_split(values, 3)
         estimates = ask([part.tolist() for part in thirds], shares, accuracy)
-        exact, coarse = (metric.compute() for metric in of(*thirds))
+        exact, coarse = (metric.compute() for metric in metrics_of(*thirds))
         for p, estimate in zip(shares, estimates, strict=True):
             # Its rank is the integer part of p (n - 1), ours the least with a share of p.
             rank = math.floor(p * (len(values) - 1))

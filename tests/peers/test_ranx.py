@@ -19,7 +19,7 @@ from streammetrics.ranking import (
     R,
     RPrec,
 )
-from tests.peers.judged_lists import JudgedList, near, ours, qrels, random_lists, run
+from tests.peers.judged_lists import JudgedList, mean_values, near, qrels, random_lists, run
 from tests.peers.ranx_process import ENVIRONMENT, Answer, Question, ask
 from tests.requirements import absent
 
@@ -64,8 +64,8 @@ def answers() -> list[Answer]:
 
 def test_a_value_is_theirs_to_the_last_bit_and_a_sum_but_for_their_roundings() -> None:
     measures = ONE_DIVISION | SUMS
-    values_of_lists = [ours([*measures.values()], [judged]) for judged in LISTS]
-    means = ours([*measures.values()], LISTS)  # empty lists count 0
+    values_of_lists = [mean_values([*measures.values()], [judged]) for judged in LISTS]
+    means = mean_values([*measures.values()], LISTS)  # empty lists count 0
     for name, mean, *values in zip(measures, means, *values_of_lists, strict=True):
         values_of_theirs = answers()[0][name]
         for judged, value, peer_value in zip(LISTS, values, values_of_theirs, strict=True):
@@ -81,10 +81,14 @@ def test_a_value_is_theirs_to_the_last_bit_and_a_sum_but_for_their_roundings() -
 def test_their_rbp_multiplies_by_the_grade_and_is_ours_where_grades_are_0_and_1(name: str) -> None:
     # A power of p is as good as so many products.
     for ranking, peer_value in zip(BINARY, answers()[1][name], strict=True):
-        [value] = ours([RBPS[name]], [ranking])
+        [value] = mean_values([RBPS[name]], [ranking])
         assert near(value, peer_value, 2 * len(ranking.ids) + 4), ranking
     by_grade = answers()[0][name]
     ranking = LISTS[4]  # grade 3 at rank 3
-    [value] = ours([RBPS[name]], [ranking])
+    [value] = mean_values([RBPS[name]], [ranking])
     assert near(3 * value, by_grade[4], 10)
-    assert max(by_grade) > 1 > max(ours([RBPS[name]], [judged_list])[0] for judged_list in LISTS)
+    assert (
+        max(by_grade)
+        > 1
+        > max(mean_values([RBPS[name]], [judged_list])[0] for judged_list in LISTS)
+    )

@@ -51,7 +51,7 @@ def lists(*, tied: bool) -> list[tuple[Grades, Floats]]:
     return pairs
 
 
-def ours(measure: Measure, grades: Grades, scores: Floats, ties: str = "expected") -> float:
+def value_of(measure: Measure, grades: Grades, scores: Floats, ties: str = "expected") -> float:
     metric = RankingMetrics([measure], ties=ties, empty="zero")
     metric.update([grades], [scores])
     return metric.compute()[measure]
@@ -66,19 +66,19 @@ def test_dcg_and_ndcg_are_theirs_but_for_their_roundings(gain: str, k: int | Non
     for grades, scores in lists(tied=False):
         gains, n = [GAINS[gain](grades)], len(grades)
         peer_value = sk.dcg_score(gains, [scores], k=k, ignore_ties=True)
-        assert near(ours(dcg, grades, scores), peer_value, n + 3)
+        assert near(value_of(dcg, grades, scores), peer_value, n + 3)
         peer_value = sk.ndcg_score(gains, [scores], k=k, ignore_ties=True)
-        assert near(ours(ndcg, grades, scores), peer_value, 2 * n + 7)
+        assert near(value_of(ndcg, grades, scores), peer_value, 2 * n + 7)
     for grades, scores in lists(tied=True):  # the mean over all orders
         gains = [GAINS[gain](grades)]
         # Differences of a running sum of discounts: n roundings of it, each in a difference of
         # two, times the gains of the list.
         error = 2 * len(grades) ** 2 * UNIT * float(gains[0].sum())
-        assert abs(ours(dcg, grades, scores) - sk.dcg_score(gains, [scores], k=k)) <= error
+        assert abs(value_of(dcg, grades, scores) - sk.dcg_score(gains, [scores], k=k)) <= error
         ideal = sk.dcg_score(gains, gains, k=k, ignore_ties=True)
         if ideal:
             peer_value = sk.ndcg_score(gains, [scores], k=k)
-            assert abs(ours(ndcg, grades, scores) - peer_value) <= error / ideal + 8 * UNIT
+            assert abs(value_of(ndcg, grades, scores) - peer_value) <= error / ideal + 8 * UNIT
 
 
 def test_ap_and_the_worst_mrr_are_theirs() -> None:
@@ -87,12 +87,12 @@ def test_ap_and_the_worst_mrr_are_theirs() -> None:
             # A step of recall is a difference of two rounded quotients below 1: 3 roundings of 1
             # for each item, and one of the product.
             peer_value = sk.average_precision_score(grades > 0, scores)
-            assert abs(ours(AP, grades, scores) - peer_value) <= (4 * len(grades) + 4) * UNIT
+            assert abs(value_of(AP, grades, scores) - peer_value) <= (4 * len(grades) + 4) * UNIT
     for grades, scores in lists(tied=True):
         labels = np.zeros(len(grades), np.int64)
         labels[len(grades) // 2] = 1
         peer_value = sk.label_ranking_average_precision_score([labels], [scores])
-        assert ours(MRR, labels, scores, "worst") == peer_value
+        assert value_of(MRR, labels, scores, "worst") == peer_value
 
 
 @pytest.mark.parametrize("weight", ["impressions", "positives", "uniform"])

@@ -49,7 +49,7 @@ def answers() -> list[Answer]:
     return ask(QUESTIONS)
 
 
-def ours(sample: Question) -> UpliftCurve[float]:
+def curve_of(sample: Question) -> UpliftCurve[float]:
     metric = ExactUplift()
     metric.update(sample.labels, sample.scores, sample.treated)
     return metric.compute()
@@ -57,7 +57,7 @@ def ours(sample: Question) -> UpliftCurve[float]:
 
 def test_areas_and_their_shares_of_a_perfect_one_are_those_of_scikit_uplift() -> None:
     for sample, answer in zip(QUESTIONS, answers(), strict=True):
-        curve = ours(sample)
+        curve = curve_of(sample)
         for value, name in (
             (curve.qini_radcliffe, "qini_curve"),
             (curve.gain, "uplift_curve"),
@@ -74,7 +74,7 @@ def test_the_scores_of_causalml_are_means_over_rows() -> None:
     for sample, answer in zip(QUESTIONS, answers(), strict=True):
         if sample.ties:
             continue
-        points = ours(sample).curve()
+        points = curve_of(sample).curve()
         n, rows = len(sample.labels), np.arange(len(sample.labels) + 1)
         with np.errstate(invalid="ignore"):
             control = points.control_successes / points.control

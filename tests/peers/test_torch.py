@@ -40,7 +40,7 @@ View = Callable[[Any], Any]
 Asked = tuple[str, dict[str, Any], View]
 
 
-def of(metric: Any, *columns: object, **keywords: object) -> Any:
+def result_of(metric: Any, *columns: object, **keywords: object) -> Any:
     """The result of a metric after these rows."""
     metric.update(*columns, **keywords)
     return metric.compute()
@@ -78,7 +78,7 @@ OTHERS: list[Asked] = [
 @pytest.mark.parametrize("name", ROWS)
 def test_rates(torch_peers: Peers, name: str) -> None:
     labels, scores = ROWS[name]
-    rates = of(BinaryConfusion(threshold=above(0.5)), labels, scores)
+    rates = result_of(BinaryConfusion(threshold=above(0.5)), labels, scores)
     steps = updates(scores, labels)
     counts = torch_peers.ask(METRICS + "BinaryStatScores", {}, *steps, COMPUTE)[-1]
     assert counts[:4] == [rates.tp, rates.fp, rates.tn, rates.fn]
@@ -87,7 +87,9 @@ def test_rates(torch_peers: Peers, name: str) -> None:
     for peer, settings, view in exactly:  # to the last bit of float32
         assert equal(view(rates), torch_peers.ask(peer, settings, *steps, COMPUTE)[-1]), peer
     compare(torch_peers, OTHERS, rates, steps)
-    at_half = of(BinaryConfusion(threshold=0.5), labels, scores)  # `>=` in torcheval, as here
+    at_half = result_of(
+        BinaryConfusion(threshold=0.5), labels, scores
+    )  # `>=` in torcheval, as here
     four = ("Accuracy", "Precision", "Recall", "F1Score")
     compare(torch_peers, [(EVAL + f"Binary{p}", {}, BINARY[p]) for p in four], at_half, steps)
 
@@ -103,7 +105,7 @@ AREAS: list[Asked] = [
 @pytest.mark.parametrize("name", BOTH_CLASSES)
 def test_areas(torch_peers: Peers, name: str) -> None:
     labels, scores = ROWS[name]
-    result, steps = of(ExactAUC(), labels, scores), updates(scores, labels)
+    result, steps = result_of(ExactAUC(), labels, scores), updates(scores, labels)
     compare(torch_peers, AREAS, result, steps, len(labels))
     peer_curve, points = (
         torch_peers.ask(METRICS + "BinaryROC", {}, *steps, COMPUTE)[-1],
@@ -116,7 +118,7 @@ def test_areas(torch_peers: Peers, name: str) -> None:
 @pytest.mark.parametrize("name", BOTH_CLASSES)
 def test_thresholds_with_a_required_recall_or_precision(torch_peers: Peers, name: str) -> None:
     labels, scores = ROWS[name]
-    result, steps = of(ExactAUC(), labels, scores), updates(scores, labels)
+    result, steps = result_of(ExactAUC(), labels, scores), updates(scores, labels)
     for least in (0.25, 0.5, 0.75):
         for peer, setting, optimum in (
             ("PrecisionAtFixedRecall", "min_recall", result.precision_at_recall(least)),
@@ -139,7 +141,7 @@ def test_errors_of_calibration_in_equal_bins(torch_peers: Peers, name: str) -> N
             (METRICS + "BinaryCalibrationError", {**settings, "norm": "l1"}, lambda r: r.ece),
             (METRICS + "BinaryCalibrationError", {**settings, "norm": "max"}, lambda r: r.mce),
         ]
-        result = of(Calibration(bins=bins), labels, scores)
+        result = result_of(Calibration(bins=bins), labels, scores)
         compare(torch_peers, questions, result, updates(scores, labels), len(labels))
 
 
@@ -149,7 +151,7 @@ def test_normalized_entropy_and_calibration(torch_peers: Peers, name: str, weigh
     labels, scores = ROWS[name]
     scores = np.clip(scores, np.float32(2.0**-20), np.float32(1 - 2.0**-20))
     weights = np.random.default_rng(29).integers(1, 9, len(labels)) if weighted else None
-    result, steps, positional = of(Calibration(), labels, scores, weights=weights), [], []
+    result, steps, positional = result_of(Calibration(), labels, scores, weights=weights), [], []
     for part in np.array_split(np.arange(len(labels)), 3):
         tensors = Tensor(scores[part]), Tensor(labels[part])
         third = () if weights is None else (Tensor(weights[part]),)
@@ -184,7 +186,7 @@ def test_measures_of_lists(torch_peers: Peers, empty: str) -> None:
             [grades if graded else np.minimum(grades, 1) for grades, _ in pairs]
         )
         ends, indexes = np.cumsum([0, *sizes]), np.repeat(np.arange(len(pairs)), sizes)
-        value = of(
+        value = result_of(
             RankingMetrics([measure], empty=empty, complete_lists=True),
             labels,
             scores,

@@ -50,12 +50,16 @@ class Peers:
             [PYTHON, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def ask(self, of: str, settings: Mapping[str, object], *steps: Step) -> list[Any]:
+    def ask(self, class_path: str, settings: Mapping[str, object], *steps: Step) -> list[Any]:
         """What each step returned: tensors as nested lists, None of a method without a result.
 
-        `of` is the dotted path of the class.
+        `class_path` is the dotted path of the class.
         """
-        question = {"of": of, "settings": dict(settings), "steps": [_step(step) for step in steps]}
+        question = {
+            "class_path": class_path,
+            "settings": dict(settings),
+            "steps": [_step(step) for step in steps],
+        }
         assert self._process.stdin is not None and self._process.stdout is not None
         print(json.dumps(question, default=_plain), file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
@@ -105,23 +109,23 @@ def _run() -> None:
 
     import torch  # type: ignore[import-not-found]
 
-    def decode(value: Any, of: Any) -> Any:
+    def decode(value: Any, make_metric: Any) -> Any:
         if isinstance(value, dict) and "tensor" in value:
             kind = {"dtype": getattr(torch, value["dtype"]), "device": value["device"]}
             tensor = torch.tensor(value["tensor"], **kind)
             return tensor.requires_grad_() if value["grad"] else tensor
         if isinstance(value, dict) and "another" in value:
-            metric = of()
+            metric = make_metric()
             for step in value["another"]:
-                perform(metric, step, of)
+                perform(metric, step, make_metric)
             return metric
         if isinstance(value, list):
-            return [decode(entry, of) for entry in value]
+            return [decode(entry, make_metric) for entry in value]
         return value
 
-    def perform(metric: Any, step: Any, of: Any) -> Any:
-        arguments = [decode(value, of) for value in step["arguments"]]
-        keywords = {name: decode(value, of) for name, value in step["named"].items()}
+    def perform(metric: Any, step: Any, make_metric: Any) -> Any:
+        arguments = [decode(value, make_metric) for value in step["arguments"]]
+        keywords = {name: decode(value, make_metric) for name, value in step["named"].items()}
         member = getattr(metric, step["name"])
         if callable(member) and not isinstance(member, torch.Tensor):
             return member(*arguments, **keywords)
@@ -137,7 +141,7 @@ def _run() -> None:
         return value if isinstance(value, int | float | str) else None
 
     def answered(question: Any) -> list[Any]:
-        module, _, name = question["of"].rpartition(".")
+        module, _, name = question["class_path"].rpartition(".")
         kind = getattr(importlib.import_module(module), name)
 
         def make_metric() -> Any:

@@ -49,7 +49,7 @@ def test_coins_are_fair_and_independent_of_each_other_also_past_64_of_them() -> 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("aa", "b", "x"), r"a\[1\]: expected each item once, got 'a' again; drop"),
         (("a", "bcb", "x"), r"b\[2\]: expected each item once"),
@@ -59,8 +59,10 @@ def test_coins_are_fair_and_independent_of_each_other_also_past_64_of_them() -> 
         (("a", "b", 7), "list_id: expected a string, got 7; pass the id of the request"),
     ],
 )
-def test_a_draft_that_cannot_be_made_says_why(arguments: tuple[Any, Any, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_a_draft_that_cannot_be_made_says_why(
+    arguments: tuple[Any, Any, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
         team_draft(*arguments)
     with pytest.raises(InputError, match="k: expected an integer of at least 1, got 0"):
         team_draft("a", "b", "x", k=0)
@@ -86,7 +88,7 @@ def test_balanced_lists_favour_a_shifted_ranking_even_if_clicks_are_at_random() 
 
 
 @pytest.mark.parametrize(
-    ("shown", "clicked", "said"),
+    ("shown", "clicked", "message"),
     [
         ("abc", "z", "clicked: expected an item of the shown list, got 'z'"),
         ("abq", "q", "clicked: expected an item of one of the rankings, got 'q'"),
@@ -97,6 +99,6 @@ def test_balanced_lists_favour_a_shifted_ranking_even_if_clicks_are_at_random() 
         ("aba", "a", r"shown\[2\]: expected each item once, got 'a' again"),
     ],
 )
-def test_clicks_that_belong_nowhere_are_refused(shown: str, clicked: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_clicks_that_belong_nowhere_are_refused(shown: str, clicked: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         balanced_clicks("abc", "bcd", shown, clicked)

@@ -99,28 +99,28 @@ OTHERS = {
 }
 
 
-def returned(kind: object, seen: dict[type, None]) -> Iterator[type]:
+def returned(kind: object, kinds: dict[type, None]) -> Iterator[type]:
     """The classes of this library in a type, and in what their public members return."""
     for inner in (*typing.get_args(kind), typing.get_origin(kind), kind):
-        if not isinstance(inner, type) or inner in seen or typing.get_args(inner):
+        if not isinstance(inner, type) or inner in kinds or typing.get_args(inner):
             if inner is not kind and typing.get_args(inner):
-                yield from returned(inner, seen)
+                yield from returned(inner, kinds)
             continue
         if not inner.__module__.startswith("streammetrics."):
             continue
-        seen[inner] = None
+        kinds[inner] = None
         yield inner
         for base in inner.__mro__:
             for name, member in vars(base).items():
                 if base.__module__.startswith("streammetrics.") and not name.startswith("_"):
-                    yield from returned(of(member), seen)
+                    yield from returned(return_type(member), kinds)
         if dataclasses.is_dataclass(inner):
             for name, kind_of in typing.get_type_hints(inner).items():
                 if not name.startswith("_"):
-                    yield from returned(kind_of, seen)
+                    yield from returned(kind_of, kinds)
 
 
-def of(member: object) -> object:
+def return_type(member: object) -> object:
     """The annotated return type of a function, a method or a property."""
     for name in ("fget", "func", "__func__"):
         member = getattr(member, name, member)
@@ -137,7 +137,7 @@ def classes() -> set[type]:
     for module in map(importlib.import_module, PUBLIC):
         for name in module.__all__:
             member = getattr(module, name)
-            list(returned(member if isinstance(member, type) else of(member), kinds))
+            list(returned(member if isinstance(member, type) else return_type(member), kinds))
     return {
         cls for cls in kinds if dataclasses.is_dataclass(cls) and not issubclass(cls, Accumulator)
     }

@@ -60,7 +60,7 @@ def linear(*colours: str) -> Colours:
     return np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
 
 
-def seen(colours: Colours, sight: object) -> Colours:
+def oklab_points(colours: Colours, sight: object) -> Colours:
     """Where they lie in Oklab for such eyes."""
     shares = np.clip(colours @ np.asarray(sight, np.float64).T, 0, 1)
     return 100 * np.cbrt(shares @ CONES.T) @ LAB.T
@@ -79,7 +79,7 @@ def palette(name: str) -> list[str]:
 
 def test_whoever_looks_tells_any_two_colours_apart() -> None:
     for name, sight in product(THEMES, SIGHT):
-        points = seen(linear(*palette(name)), SIGHT[sight])
+        points = oklab_points(linear(*palette(name)), SIGHT[sight])
         assert least(points[:2]) >= 20, (name, sight)  # most experiments have two variants
         assert least(points) >= 7, (name, sight)
 

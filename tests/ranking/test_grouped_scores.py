@@ -57,8 +57,8 @@ def flat(seed: int, lists: int) -> dict[str, Any]:
     }
 
 
-def part(rows: Mapping[str, Any], at: Any) -> dict[str, Any]:
-    return {name: column[at] for name, column in rows.items()}
+def part(rows: Mapping[str, Any], places: Any) -> dict[str, Any]:
+    return {name: column[places] for name, column in rows.items()}
 
 
 def fed(rows: Mapping[str, Any], **settings: Any) -> GroupedScores:

@@ -50,7 +50,7 @@ def disagreements(
     of_lists = [parted(items, ties) for items in counted_lists]
     wrong = []
     for truth in chosen:
-        top = sum(map(truth.of, of_lists), Fraction(0))
+        top = sum(map(truth.value_of_parted, of_lists), Fraction(0))
         bottom = sum(truth.denominator(items) for items in counted_lists)
         got = result[truth.measure]
         if not truth.agrees(got, top, bottom):

@@ -73,7 +73,7 @@ def test_ranked_ids_have_positions_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("positions", "said"),
+    ("positions", "message"),
     [
         (None, "got no positions"),
         ([1, 3], "expected 3 values"),
@@ -83,10 +83,10 @@ def test_ranked_ids_have_positions_too() -> None:
         ([1, 1.5, 2], "positions"),
     ],
 )
-def test_positions_that_fit_no_list_or_no_rank_are_refused(positions: Any, said: str) -> None:
+def test_positions_that_fit_no_list_or_no_rank_are_refused(positions: Any, message: str) -> None:
     metric = fed()
     before = metric.to_bytes()
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         metric.update(LABELS, SCORES, positions=positions)
     assert metric.to_bytes() == before
 

@@ -151,8 +151,8 @@ class Results:
         return metric
 
 
-def near(got: float, wanted: float, ulps: int) -> bool:
-    return abs(got - wanted) <= ulps * math.ulp(wanted)
+def near(got: float, expected: float, ulps: int) -> bool:
+    return abs(got - expected) <= ulps * math.ulp(expected)
 
 
 def check(case: Case, measure: Measure, results: Results) -> None:
@@ -254,11 +254,11 @@ def official(data: Path) -> list[tuple[str, Mapping[str, Mapping[str, float]]]]:
     return [(record["source_file"], record["values"]) for record in records]
 
 
-@pytest.mark.parametrize("at", range(3))
+@pytest.mark.parametrize("index", range(3))
 def test_every_value_that_trec_eval_printed_is_ours_to_its_four_decimals(
-    data: Path, at: int
+    data: Path, index: int
 ) -> None:
-    _, values = official(data)[at]
+    _, values = official(data)[index]
     measures = {
         name: m
         for values_by_name in values.values()

@@ -70,12 +70,12 @@ def fed(
     scores: np.ndarray,
     users: np.ndarray,
     column: str,
-    at: np.ndarray,
+    indices: np.ndarray,
     random: Random,
 ) -> Accumulator:
     """The state after these rows, which grew by several updates and loads."""
     state = metric.empty()
-    for part in np.array_split(at, random.randint(1, 5)):
+    for part in np.array_split(indices, random.randint(1, 5)):
         state.update(labels[part], scores[part], **{column: users[part]})
         if random.random() < 0.3:
             state = load(state.to_bytes())

@@ -214,8 +214,10 @@ def test_items_are_in_the_order_of_their_subtopics_and_grades(width: int) -> Non
         assert sorted(zip(of_items, width - 1 - bits, of_grades, strict=True)) == answers
 
 
-def no_masks(of: kernel.Subtopics, rel: int) -> TopicMasks:
-    return TopicMasks(np.zeros(len(of.places.values), np.uint8), np.zeros(len(of.places), bool))
+def no_masks(subtopics: kernel.Subtopics, rel: int) -> TopicMasks:
+    return TopicMasks(
+        np.zeros(len(subtopics.places.values), np.uint8), np.zeros(len(subtopics.places), bool)
+    )
 
 
 def test_columns_of_arrow_and_polars_give_the_bits_of_python_lists() -> None:
@@ -385,14 +387,14 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "said", "where"), REFUSED)
+@pytest.mark.parametrize(("arguments", "message", "where"), REFUSED)
 def test_other_subtopics_are_refused_and_change_nothing(
-    given: dict[str, Any], said: str, where: str
+    arguments: dict[str, Any], message: str, where: str
 ) -> None:
     metric = RankingMetrics([AlphaNDCG @ 2, NDCG @ 2])
     before = metric.to_bytes()
-    with pytest.raises(InputError, match=said) as error:
-        metric.update(**given)
+    with pytest.raises(InputError, match=message) as error:
+        metric.update(**arguments)
     assert metric.to_bytes() == before
     assert __import__("re").search(where, error.value.where)
 
@@ -407,7 +409,7 @@ def test_lists_with_nothing_relevant_need_no_subtopics() -> None:
 
 
 @pytest.mark.parametrize(
-    ("truth", "said"),
+    ("truth", "message"),
     [
         ({"a": 1}, "which AlphaNDCG@2 reads"),
         ({"a": {"t": 16}}, "grades from 0 to 15"),
@@ -415,8 +417,8 @@ def test_lists_with_nothing_relevant_need_no_subtopics() -> None:
         ({"a": ["t", "t"]}, "'t' twice"),
     ],
 )
-def test_truths_without_proper_subtopics_are_refused(truth: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_truths_without_proper_subtopics_are_refused(truth: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         RankingMetrics(AlphaNDCG @ 2).update_ranked([["a"]], [truth])
 
 

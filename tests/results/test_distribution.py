@@ -23,7 +23,7 @@ def examples(data: Path) -> list[Noted]:
     return examples_of(data, 1)
 
 
-def of(metric: ExactQuantiles | Quantiles, inputs: dict[str, Any]) -> Distribution:
+def result_of(metric: ExactQuantiles | Quantiles, inputs: dict[str, Any]) -> Distribution:
     values = range(1, 101) if isinstance(inputs["x"], str) else inputs["x"]
     metric.update(np.array(values, float), weights=inputs.get("weights"))
     return metric.compute()
@@ -47,13 +47,15 @@ def test_worked_examples_of_quantiles_and_trimmed_means(examples: list[Noted]) -
             "winsorised_mean": lambda r, i: r.winsorised_mean(float(i["trim"])),
         }
         if example["metric"] in views:
-            exact, coarse = (of(kind(), inputs) for kind in (ExactQuantiles, Quantiles))
+            exact, coarse = (result_of(kind(), inputs) for kind in (ExactQuantiles, Quantiles))
             result = views[example["metric"]](exact, inputs)
             assert str(result) == ("nan" if value is None else str(value)), example["id"]
             assert holds(views[example["metric"]](coarse, inputs), value), example["id"]
             counted += 1
         elif example["metric"] == "trimmed_mean_se":
-            interval = of(ExactQuantiles(), inputs).interval(f"trimmed_mean({inputs['trim']})")
+            interval = result_of(ExactQuantiles(), inputs).interval(
+                f"trimmed_mean({inputs['trim']})"
+            )
             assert interval.se == pytest.approx(value["se"], rel=1e-12)
             assert interval.df == value["df"]
             counted += 1

@@ -70,12 +70,12 @@ def test_gini_has_an_interval_over_users() -> None:
     assert not ItemExposure(3, 1).compute().interval().defined
 
 
-@pytest.mark.parametrize("given", ["linear", (1,), (1, 0), (1, 2.0), 3, ("a", "b")])
-def test_other_examinations_and_items_are_refused(given: object) -> None:
+@pytest.mark.parametrize("examination", ["linear", (1,), (1, 0), (1, 2.0), 3, ("a", "b")])
+def test_other_examinations_and_items_are_refused(examination: object) -> None:
     with pytest.raises(InputError, match="examination"):
-        result().exposure(given)  # type: ignore[arg-type]
+        result().exposure(examination)  # type: ignore[arg-type]
     with pytest.raises(SettingsError, match=r"ItemExposure\.examination"):
-        result(given)
+        result(examination)
 
 
 @pytest.mark.parametrize("item", [4, -1, 0.5, "0", True])

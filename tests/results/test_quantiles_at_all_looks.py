@@ -13,14 +13,14 @@ from streammetrics.results import band_of
 from streammetrics.results.distribution import Distribution
 
 
-def of(values: object, metric: ExactQuantiles | Quantiles | None = None) -> Distribution:
+def result_of(values: object, metric: ExactQuantiles | Quantiles | None = None) -> Distribution:
     metric = metric or ExactQuantiles()
     metric.update(values)  # type: ignore[arg-type]
     return metric.compute()
 
 
 def test_the_band_holds_the_quantiles_of_shares_within_its_reach() -> None:
-    result = of(range(1, 1001))
+    result = result_of(range(1, 1001))
     reach = result.band()
     assert reach == pytest.approx(0.08580607197406145, rel=1e-9)
     assert result.band(0.99) > reach > result.band(0.9)
@@ -45,7 +45,7 @@ def test_the_band_holds_the_quantiles_of_shares_within_its_reach() -> None:
 
 def test_the_band_of_a_grid_holds_that_of_the_rows() -> None:
     values = np.random.default_rng(3).lognormal(0, 1, 3_000)
-    exact, coarse = of(values), of(values, Quantiles(resolution=3))
+    exact, coarse = result_of(values), result_of(values, Quantiles(resolution=3))
     for view in ("median", "p90", "iqr", "share_up_to(1.05)"):
         exact_interval, wide = (r.interval(view, method="band") for r in (exact, coarse))
         assert wide.lower < exact_interval.lower < exact_interval.upper < wide.upper, view
@@ -53,16 +53,16 @@ def test_the_band_of_a_grid_holds_that_of_the_rows() -> None:
 
 
 def test_there_is_no_band_without_rows_of_equal_weight() -> None:
-    assert of([]).band() == math.inf
-    assert of([]).interval("median", method="band").reason == "no rows"
-    few = of([1.0, 2.0, 3.0])
+    assert result_of([]).band() == math.inf
+    assert result_of([]).interval("median", method="band").reason == "no rows"
+    few = result_of([1.0, 2.0, 3.0])
     assert few.interval("median", method="band").reason == "too few rows: 3"
     assert "are not known" in few.interval("quantile(1)", method="band").reason
     weighted = ExactQuantiles()
     weighted.update([1.0, 2.0], weights=[1, 5])
     assert "rows are weighted" in weighted.compute().interval("median", method="band").reason
     assert weighted.compute().band() == math.inf
-    endless = of([math.inf] * 500).interval("iqr", method="band")
+    endless = result_of([math.inf] * 500).interval("iqr", method="band")
     assert (endless.lower, endless.upper) == (-math.inf, math.inf)
     with pytest.raises(InputError, match="views with a band: inter_quantile_range, iqr"):
         few.interval("mean", method="band")
@@ -74,7 +74,7 @@ def test_there_is_no_band_without_rows_of_equal_weight() -> None:
     users = UserGroups(ExactQuantiles())
     users.update(range(100), values=range(100))
     assert band_of(users.compute(), "median") is None  # rows of one user are not independent
-    band = band_of(of(range(1_000)), "quantile(0.5)")
+    band = band_of(result_of(range(1_000)), "quantile(0.5)")
     assert band is not None and band.lower == 414.0
 
 

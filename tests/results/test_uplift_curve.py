@@ -27,7 +27,7 @@ def examples(data: Path) -> list[Noted]:
     return examples_of(data, 6)
 
 
-def of(metric: ExactUplift | Uplift, inputs: dict[str, Any]) -> UpliftCurve[Any]:
+def curve_of(metric: ExactUplift | Uplift, inputs: dict[str, Any]) -> UpliftCurve[Any]:
     metric.update(inputs["y"], inputs["score"], inputs["treated"])
     return metric.compute()
 
@@ -46,7 +46,7 @@ def test_worked_examples(examples: list[Noted]) -> None:
     counted = 0
     for example in examples:
         inputs, value, name = example["inputs"], example["value"], example["metric"]
-        exact, coarse = of(ExactUplift(), inputs), of(Uplift(), inputs)
+        exact, coarse = curve_of(ExactUplift(), inputs), curve_of(Uplift(), inputs)
         if name == "qini_coefficient":
             assert (exact.qini, exact.ate) == (value["value"], value["ate"]), example["id"]
             assert holds(coarse.qini, exact.qini) and coarse.ate == exact.ate, example["id"]
@@ -64,7 +64,7 @@ def test_worked_examples(examples: list[Noted]) -> None:
             assert holds(getattr(coarse, relative), getattr(exact, relative)), example["id"]
         elif name == "qini_bounds":  # the scores are the edges of buckets
             edges = tuple(sorted(set(inputs["score"])))
-            bounds = of(Uplift(grid="edges", edges=edges), inputs).qini
+            bounds = curve_of(Uplift(grid="edges", edges=edges), inputs).qini
             assert (
                 bounds.low == pytest.approx(value["low"], rel=1e-15) and bounds.low <= value["low"]
             )
@@ -97,7 +97,7 @@ def test_the_scores_of_causalml_follow_from_the_points(examples: list[Noted]) ->
     counted = 0
     for example in examples:
         for name, peer_value in example.get("other_conventions", {}).items():
-            curve = of(ExactUplift(), example["inputs"])
+            curve = curve_of(ExactUplift(), example["inputs"])
             if name.startswith("causalml 0.18.0 qini_score"):
                 y = heights(curve, lambda a, n, b, m: a - b * n / m)
                 value = float(y.mean() - y[-1] / 2)

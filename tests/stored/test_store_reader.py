@@ -132,7 +132,7 @@ def test_a_notebook_shows_a_store_and_its_experiment(reader: sm.StoreReader) -> 
 
 def test_hostile_names_are_text_in_a_notebook(tmp_path: Path) -> None:
     settings = '[experiment]\ncontrol = "a"\ndecision = ["ctr"]\nname = "<script>&"\nmde = 0.1\n'
-    with sm.open(make_store(tmp_path, more=f"{settings}cluster = 'none'\n")) as store:
+    with sm.open(make_store(tmp_path, rest=f"{settings}cluster = 'none'\n")) as store:
         html = store._repr_html_()
     assert "&lt;script&gt;&amp;" in html and "<script" not in html
 

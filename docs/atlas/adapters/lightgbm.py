@@ -29,10 +29,10 @@ def logits(scores):
     return np.log(scores / (1 - scores))
 
 
-def lists(name, grades, scores, at):
+def lists(name, grades, scores, cutoff):
     """A metric of lists."""
     flat = [np.concatenate(column) for column in (grades, scores)]
-    return metric(name, "lambdarank", *flat, [*map(len, grades)], eval_at=[at])
+    return metric(name, "lambdarank", *flat, [*map(len, grades)], eval_at=[cutoff])
 
 
 CALLS = {

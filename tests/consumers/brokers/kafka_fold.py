@@ -100,7 +100,7 @@ class KafkaLog:
         )
         return self.workers[-1]
 
-    def until(self, done: Callable[[], bool]) -> None:
+    def until(self, condition: Callable[[], bool]) -> None:
         """Wait."""
 
         def report() -> str:
@@ -108,7 +108,7 @@ class KafkaLog:
                 [str(self.heads()), *(process.log.read_text() for process in self.workers)]
             )
 
-        until(done, report, pause_s=0.02)
+        until(condition, report, pause_s=0.02)
 
     def heads(self) -> dict[int, int]:
         try:

@@ -97,7 +97,7 @@ class Stream:
 
         until(reached, logs)
 
-    def seen(self) -> Snapshot | None:
+    def snapshot(self) -> Snapshot | None:
         """What is counted; None before there is a store."""
         with suppress(LedgerError):
             ledger = Ledger.open(self.url)
@@ -109,7 +109,7 @@ class Stream:
 
     def is_counted(self) -> bool:
         """Whether every event that was written is counted."""
-        snapshot = self.seen()
+        snapshot = self.snapshot()
         heads = (
             {} if snapshot is None else {h.partition.number: h.next_offset for h in snapshot.heads}
         )
@@ -117,12 +117,12 @@ class Stream:
 
     def is_deployed(self) -> bool:
         """Whether a worker has begun with the config that adds and ends an experiment."""
-        snapshot = self.seen()
+        snapshot = self.snapshot()
         return snapshot is not None and snapshot.generation.revision > 1
 
     def logs(self) -> dict[Partition, Log]:
         """The records by partition, as the store names it."""
-        snapshot = self.seen()
+        snapshot = self.snapshot()
         assert snapshot is not None
         return {h.partition: Log(self.values[h.partition.number]) for h in snapshot.heads}
 

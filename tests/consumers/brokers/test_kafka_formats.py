@@ -32,7 +32,9 @@ LOG = Partition("test", "events", "id", 0)
 WHOLE = folded.fold({LOG: EVENTS})
 
 
-def made(kafka: str, topic: str, folder: Path, format: str, library: str, roles: str) -> Config:
+def kafka_config(
+    kafka: str, topic: str, folder: Path, format: str, library: str, roles: str
+) -> Config:
     source = (
         f'kind = "kafka"\nbootstrap_servers = "{kafka}"\ntopic = "{topic}"\ngroup = "{topic}"\n'
         f'format = "{format}"\nlibrary = "{library}"'
@@ -83,7 +85,7 @@ def test_every_format_and_codec_counts_what_the_events_say(
     values: list[bytes | None] = [*records(format, EVENTS, range(0, 1200, 180))]
     values[2:2] = [None, None]
     send(kafka, topic, values, codec)
-    head, counts = counted(made(kafka, topic, tmp_path, format, library, EVENT))
+    head, counts = counted(kafka_config(kafka, topic, tmp_path, format, library, EVENT))
     assert counts.states == WHOLE.states
     assert head.next_offset == len(values)
     assert head.greatest_event_ms == WHOLE.heads[LOG][1]
@@ -98,7 +100,7 @@ def test_a_missing_codec_is_named_with_the_extra_that_brings_it(
     topic = create_topic(kafka, 1)
     send(kafka, topic, [event()] * 10, "snappy")
     monkeypatch.setattr("kafka.codec.snappy", None)
-    run_config = made(kafka, topic, tmp_path, "json", "kafka-python", EVENT)
+    run_config = kafka_config(kafka, topic, tmp_path, "json", "kafka-python", EVENT)
     with pytest.raises(SourceError, match=r"snappy.*pip install '\.\[kafka\]'") as error:
         service.run(run_config, Options(until_end=True), stop=Stop())
     assert not isinstance(error.value, Disconnected)
@@ -108,6 +110,6 @@ def test_arrow_needs_a_package_and_says_which(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streammetrics_consumers.sources.open_source.find_spec", lambda name: None)
-    run_config = made("h:1", "t", tmp_path, "arrow", "kafka-python", EVENT)
+    run_config = kafka_config("h:1", "t", tmp_path, "arrow", "kafka-python", EVENT)
     with pytest.raises(SourceError, match=r"pyarrow.*'\.\[kafka,parquet\]'"):
         require_package(run_config)

@@ -28,8 +28,8 @@ from tests.consumers.joined_stream import (
     WINDOWS,
     Found,
     Stream,
-    at,
-    found,
+    config_at,
+    digests,
     logs_of,
     run,
     stream,
@@ -112,16 +112,16 @@ def ran(config: Path, *words: str) -> str:
 
 def joined(config: Path) -> Found:
     with closing(Ledger.open(str(config.with_suffix(".db")))) as ledger:
-        return found(ledger)
+        return digests(ledger)
 
 
 def whole(folder: Path, events: Stream) -> Found:
     """What the whole events give."""
     url = str(folder / "whole.db")
     with closing(Ledger.open(url, create=True)) as ledger:
-        run(at(WHOLE, url), ledger, logs_of({Partition("m", "whole", "i", 0): events.whole}),
+        run(config_at(WHOLE, url), ledger, logs_of({Partition("m", "whole", "i", 0): events.whole}),
             close=False)  # fmt: skip
-        return found(ledger)
+        return digests(ledger)
 
 
 def test_two_topics_keyed_alike_give_what_whole_events_give(kafka: str, tmp_path: Path) -> None:

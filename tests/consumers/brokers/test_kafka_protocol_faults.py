@@ -280,7 +280,7 @@ FAULTS = {
 }
 
 
-def held() -> tuple[int, int]:
+def resource_counts() -> tuple[int, int]:
     """Threads, those of librdkafka too, and open files."""
     return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
 
@@ -326,7 +326,7 @@ def test_the_ledger_equals_the_fold_whatever_the_brokers_do(
             time.sleep(0.03 if is_felt else 0.3)
 
         config, stop = load_config(path), Stop()
-        before = held()
+        before = resource_counts()
         service.run(config, Options(until_end=True), stop=stop, report=report)
         ended_s = time.monotonic()
         assert injected_s is not None
@@ -334,8 +334,10 @@ def test_the_ledger_equals_the_fold_whatever_the_brokers_do(
         assert injected.is_felt(cluster.requests())
         # The cluster lives in this process, and ends its side of a connection a little later.
         until(
-            lambda: all(now <= baseline for now, baseline in zip(held(), before, strict=True)),
-            lambda: (before, held()),
+            lambda: all(
+                now <= baseline for now, baseline in zip(resource_counts(), before, strict=True)
+            ),
+            lambda: (before, resource_counts()),
         )
     capsys.readouterr()
     assert main(["results", config.store.url, "--json"]) == 0

@@ -187,7 +187,7 @@ def test_a_shorter_retention_is_found_in_a_store_that_does_not_keep_it(
 
 def test_to_end_an_experiment_says_so(tmp_path: Path, capsys: Capture) -> None:
     experiment = '[experiment]\ncontrol = "a"\ndecision = ["ctr"]\nmde = 0.1\ncluster = "none"\n'
-    path = write_config(tmp_path, more=experiment)
+    path = write_config(tmp_path, rest=experiment)
     write_events(tmp_path, EVENTS)
     assert run(path) == 0
     write_config(tmp_path)

@@ -17,7 +17,7 @@ from tests.consumers.stores import EVENTS, HOSTILE, event, make_store, write_con
 Capture = pytest.CaptureFixture[str]
 
 
-def asked(capsys: Capture, *words: str) -> dict[str, Any]:
+def json_answer(capsys: Capture, *words: str) -> dict[str, Any]:
     """What a command prints as JSON; nothing else is on stdout, and nothing on stderr."""
     capsys.readouterr()
     assert main([*words, "--json"]) == 0
@@ -31,15 +31,15 @@ def test_every_good_event_counts_once_and_a_late_one_in_its_window(
     store: Path, capsys: Capture
 ) -> None:
     results = ("results", str(store), "--by", "", "--metric", "ctr")
-    assert [row["view"] for row in asked(capsys, *results)["results"]] == ["ratio"]
-    answer = asked(capsys, *results, "--views", "all")
+    assert [row["view"] for row in json_answer(capsys, *results)["results"]] == ["ratio"]
+    answer = json_answer(capsys, *results, "--views", "all")
     assert (answer["rows_read"], answer["quarantined"], answer["late"]) == (10, 2, 1)
     rows = {row["view"]: row for row in answer["results"]}
     assert (rows["numerator"]["value"], rows["denominator"]["value"]) == (4.0, 8.0)
     windows = ["--window", "all", "--by", "", "--metric", "ctr"]
     ratios = [
         (row["window"]["start_ms"], row["window"]["state"], row["counts"]["rows"])
-        for row in asked(capsys, "results", str(store), *windows)["results"]
+        for row in json_answer(capsys, "results", str(store), *windows)["results"]
         if row["view"] == "ratio"
     ]
     assert ratios == [(None, "total", 8), (0, "closed", 5), (3_600_000, "open", 3)]
@@ -116,7 +116,7 @@ def test_the_status_says_how_far_each_log_is(store: Path, capsys: Capture) -> No
     out = capsys.readouterr().out
     assert re.search(r"clicks\.jsonl/0 +10 +10 +2 +1 +1970-01-01T01:12:00Z", out)
     assert "2 windows of 3,600 s, 1970-01-01T00:00:00Z to 1970-01-01T02:00:00Z" in out
-    answer = asked(capsys, "status", str(store))
+    answer = json_answer(capsys, "status", str(store))
     assert [(log["topic"], log["next_offset"]) for log in answer["logs"]] == [("clicks.jsonl", 10)]
     assert [metric["name"] for metric in answer["metrics"]] == ["auc", "ctr"]
 

@@ -112,7 +112,7 @@ def test_a_row_of_a_later_batch_has_its_number_in_the_file(tmp_path: Path, capsy
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--where", "dwell_s >="), "--where, column 11: expected an expression"),
         (("--where", "dwel_s >= 30"), "--where, column 1: expected a column ("),
@@ -132,10 +132,10 @@ def test_a_row_of_a_later_batch_has_its_number_in_the_file(tmp_path: Path, capsy
     ],
 )
 def test_an_error_shows_the_place(
-    tmp_path: Path, capsys: Capture, words: tuple[str, ...], said: str
+    tmp_path: Path, capsys: Capture, words: tuple[str, ...], message: str
 ) -> None:
     path = write(tmp_path / "rows.parquet", frame())
-    assert said in refusal(capsys, path, "--values", "reward", "--metrics", "mean", *words)
+    assert message in refusal(capsys, path, "--values", "reward", "--metrics", "mean", *words)
 
 
 def test_runs_have_no_columns(tmp_path: Path, capsys: Capture) -> None:

@@ -47,16 +47,16 @@ def refusal(path: Path, capsys: Capture, *words: str) -> str:
     return err
 
 
-@pytest.mark.parametrize("by", [[], ["--by", "variant,mobile"]])
+@pytest.mark.parametrize("options", [[], ["--by", "variant,mobile"]])
 @pytest.mark.parametrize("row_groups", [N, 1_000])
 def test_the_first_batch_that_has_a_wrong_row_is_reported(
-    tmp_path: Path, capsys: Capture, by: list[str], row_groups: int
+    tmp_path: Path, capsys: Capture, options: list[str], row_groups: int
 ) -> None:
     path = tmp_path / "rows.parquet"
     # Labels are checked first: in all rows at once, that of row 150,000 would be reported.
     wrong = {("score", 70_000): None, ("score", 140_000): None, ("label", 150_000): 2}
     pq.write_table(pa.table(columns(wrong)), path, row_group_size=row_groups)
-    message = refusal(path, capsys, *by)
+    message = refusal(path, capsys, *options)
     assert "row 70000 (the first is 0), score" in message
     assert "None" in message
 

@@ -24,7 +24,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 def test_a_config_says_all_that_is_wrong_with_it_at_once(tmp_path: Path, capsys: Capture) -> None:
-    path = write_config(tmp_path, windows='slde_s = 3\nmax_ahead_s = "x"', more="\n[stor]\n")
+    path = write_config(tmp_path, windows='slde_s = 3\nmax_ahead_s = "x"', rest="\n[stor]\n")
     assert main(["run", str(path)]) == 2
     err = capsys.readouterr().err
     assert all(key in err for key in ("slde_s", "max_ahead_s", "stor"))

@@ -29,7 +29,7 @@ def grown(tmp_path: Path) -> Path:
     return tmp_path / "store.db"
 
 
-def said(capsys: Capture, *words: str) -> str:
+def output(capsys: Capture, *words: str) -> str:
     capsys.readouterr()
     assert main(list(words)) == 0
     return capsys.readouterr().out
@@ -39,23 +39,23 @@ def test_results_stay_to_the_byte_rows_become_fewer_and_a_run_goes_on(
     grown: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, config = str(grown), grown.with_name("clicks.toml")
-    before = said(capsys, "results", store, "--json", "--window", "all")
-    rows = json.loads(said(capsys, "status", store, "--json"))["deltas"]
+    before = output(capsys, "results", store, "--json", "--window", "all")
+    rows = json.loads(output(capsys, "status", store, "--json"))["deltas"]
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
     monkeypatch.setattr(progress, "QUICK_S", 0.0)
     assert main(["compact", store]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("merged ") and out.count("\n") == 1
     assert re.search(r"merging [\d,]+ rows, [\d,]+/s, 100%\n$", err)
-    assert said(capsys, "results", store, "--json", "--window", "all") == before
-    after = json.loads(said(capsys, "status", store, "--json"))["deltas"]
+    assert output(capsys, "results", store, "--json", "--window", "all") == before
+    after = json.loads(output(capsys, "status", store, "--json"))["deltas"]
     # One row for each pane of the finest grouping, from which those of the two others follow.
     assert after["panes"] == 3 * after["rows"] and after["rows"] < rows["rows"]
     assert rows["panes"] == after["panes"]
-    assert said(capsys, "compact", store) == "nothing to merge\n"
+    assert output(capsys, "compact", store) == "nothing to merge\n"
     write_events(grown.parent, [*EVENTS, EVENTS[0]])
     assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
-    assert json.loads(said(capsys, "results", store, "--json"))["rows_read"] == len(EVENTS) + 1
+    assert json.loads(output(capsys, "results", store, "--json"))["rows_read"] == len(EVENTS) + 1
     for name, code in (("nowhere.db", 75), (config.name, 1)):
         assert main(["compact", str(grown.with_name(name))]) == code
         assert capsys.readouterr().err.startswith("streammetrics: store ")

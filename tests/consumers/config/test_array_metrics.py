@@ -18,8 +18,8 @@ from tests.consumers.small_config import config, problems, toml
 RANKED = 'time = "ts"\nlist = "query"\nitem = "doc"\nlabel = "grade"\nscore = "score"'
 
 
-def ranked(type_: str, more: str = "", event: str = RANKED) -> MetricConfig:
-    metrics = f'm = {{ type = "{type_}", measures = ["MRR"]{more} }}'
+def ranked(type_: str, settings: str = "", event: str = RANKED) -> MetricConfig:
+    metrics = f'm = {{ type = "{type_}", measures = ["MRR"]{settings} }}'
     (metric_config,) = config(event=event, slices="by = [[]]", metrics=metrics).metrics
     return metric_config
 

@@ -27,12 +27,12 @@ long_share = {{ type = "Ratio", inputs = {{ numerators = "is_long" }}, where = "
 """
 
 
-def made(columns: str = COLUMNS, metrics: str = METRICS, **parts: str) -> Config:
+def make_config(columns: str = COLUMNS, metrics: str = METRICS, **parts: str) -> Config:
     return config(metrics=metrics, rest=columns, **parts)
 
 
 def test_a_column_may_be_named_wherever_a_field_is() -> None:
-    run_config = made(
+    run_config = make_config(
         event=EVENT.replace('label = "label"', 'label = "large"'),
         slices='by = [[], ["is_long"], ["place", "variant"]]',
     )
@@ -54,7 +54,7 @@ def test_metrics_of_one_condition_are_counted_together() -> None:
     )
     same = METRICS.replace("long_share", "zz").replace(" and ", "  and  ").replace("auc", "b")
     same = "\n".join(line for line in same.splitlines() if line.startswith("zz"))
-    run_config = made(metrics=METRICS + extra_metric + same)
+    run_config = make_config(metrics=METRICS + extra_metric + same)
     names = [
         [metric.name for metric in metric_set.metrics] for metric_set in run_config.metric_sets
     ]
@@ -66,7 +66,7 @@ def test_metrics_of_one_condition_are_counted_together() -> None:
 
 
 def test_roles_are_their_paths() -> None:
-    run_config = made(
+    run_config = make_config(
         '[columns]\ngain = "score * 2"\n',
         'm = { type = "Moments", inputs = { values = "gain" }, where = "user == \'u\'" }',
         event=EVENT.replace('"score"', '"model.p"').replace('"user"', '"who.id"'),
@@ -79,9 +79,9 @@ def test_roles_are_their_paths() -> None:
 
 def test_fingerprints_have_the_expressions_and_others_stay() -> None:
     plain = 'auc = { type = "HistogramAUC" }'
-    before, after = config(metrics=plain), made(metrics=plain)
+    before, after = config(metrics=plain), make_config(metrics=plain)
     assert after.fingerprints() == before.fingerprints()
-    descriptions = made().descriptions
+    descriptions = make_config().descriptions
     assert descriptions["mean_gain"]["columns"] == {
         "gain": ["reward * weight_of_row", {"reward": "reward", "weight_of_row": "weight_of_row"}]
     }
@@ -90,13 +90,15 @@ def test_fingerprints_have_the_expressions_and_others_stay() -> None:
         WHERE,
         {"dwell_s": "dwell_s", "surface": "surface"},
     ]
-    spaced = made(COLUMNS.replace("reward * weight_of_row", "( reward*weight_of_row )"))
-    assert spaced.fingerprints() == made().fingerprints()
-    fingerprints = made(
+    spaced = make_config(COLUMNS.replace("reward * weight_of_row", "( reward*weight_of_row )"))
+    assert spaced.fingerprints() == make_config().fingerprints()
+    fingerprints = make_config(
         COLUMNS.replace("reward * weight_of_row", "weight_of_row * reward")
     ).fingerprints()
     changed = {
-        name for name, print_ in made().fingerprints().items() if fingerprints[name] != print_
+        name
+        for name, print_ in make_config().fingerprints().items()
+        if fingerprints[name] != print_
     }
     assert changed == {"mean_gain"}
     json.dumps(descriptions)
@@ -104,7 +106,7 @@ def test_fingerprints_have_the_expressions_and_others_stay() -> None:
 
 def test_the_form_in_fingerprints_is_the_same_on_every_python() -> None:
     text = "min(a, -1.5e300)*(b-(c+1))/abs(-d)>=1_000 and not(e=='ü\"') or f!=-0.0"
-    run_config = made(
+    run_config = make_config(
         f"[columns]\nx = '''{text} '''\n", 'm = { type = "Ratio", inputs = { numerators = "x" } }'
     )
     assert run_config.descriptions["m"]["columns"]["x"][0] == (  # type: ignore[index]
@@ -166,8 +168,8 @@ def test_ids_and_arrays_are_not_computed() -> None:
         with pytest.raises(
             ConfigError, match=r"a field of the event, or a computed number or flag"
         ):
-            made(columns, metric)
-    made(
+            make_config(columns, metric)
+    make_config(
         '[columns]\nwho = "user.id"\n',
         'm = { type = "UnitRate", inputs = { units = "who", values = "v" } }',
     )
@@ -175,7 +177,7 @@ def test_ids_and_arrays_are_not_computed() -> None:
 
 def test_a_field_of_an_expression_is_one_value() -> None:
     with pytest.raises(ConfigError, match="name another"):
-        made(
+        make_config(
             '[columns]\nx = "scores > 1"\n',
             'm = { type = "RankingMetrics", measures = ["ndcg@2"], inputs = { labels = "l", '
             'scores = "scores" } }\nr = { type = "Ratio", inputs = { numerators = "x" } }',
@@ -186,7 +188,7 @@ def test_there_are_at_most_a_hundred_columns_and_they_may_be_deep() -> None:
     many = "\n".join(f'c{i} = "x + {i}"' for i in range(101))
     refused("[columns]", "at most 100 columns", rest=f"[columns]\n{many}")
     deep = "\n".join(f'c{i} = "c{i - 1} + c{max(i - 2, 0)}"' for i in range(1, 99))
-    run_config = made(
+    run_config = make_config(
         f'[columns]\nc0 = "x"\n{deep}', 'm = { type = "Moments", inputs = { values = "c98" } }'
     )
     assert len(run_config.descriptions["m"]["columns"]) == 98  # type: ignore[arg-type]
@@ -209,7 +211,7 @@ def test_kafka_records_may_be_chosen_by_key_and_headers() -> None:
 
 def test_a_condition_holds_in_experiments_too() -> None:
     experiment = '[experiment]\ncontrol = "a"\ndecision = ["long_share", "auc"]\n'
-    run_config = made(COLUMNS + experiment)
+    run_config = make_config(COLUMNS + experiment)
     names = [
         [metric.name for metric in metric_set.metrics] for metric_set in run_config.metric_sets
     ]

@@ -74,7 +74,7 @@ def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "said", "text"),
+    ("where", "message", "text"),
     [
         ("[drift.moved] metric", "the name of a metric of [metrics], got nothing", ""),
         ("[drift.moved] metric", "did you mean `auc`?", 'metric = "aux"'),
@@ -92,8 +92,8 @@ def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_bad_drift_is_refused(where: str, said: str, text: str) -> None:
-    refused(where, said, rest=drift(text))
+def test_a_bad_drift_is_refused(where: str, message: str, text: str) -> None:
+    refused(where, message, rest=drift(text))
 
 
 def test_a_label_of_weighted_rows_is_refused() -> None:

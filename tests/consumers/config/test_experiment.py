@@ -34,12 +34,12 @@ look_every_s = 5
 """
 
 
-def made(text: str, **parts: str) -> Config:
+def make_config(text: str, **parts: str) -> Config:
     return config(rest=f"[experiment]\n{text}", **parts)
 
 
 def declared(text: str = DECLARED, **parts: str) -> ExperimentConfig:
-    return made(text, **parts).experiments[""]
+    return make_config(text, **parts).experiments[""]
 
 
 def refused(where: str, message: str, text: str, **parts: str) -> None:
@@ -77,7 +77,7 @@ def test_fields_are_named_as_the_keys_and_have_defaults() -> None:
 
 
 def test_each_watched_metric_is_counted_once_beside_the_units() -> None:
-    slice_set, experiment = made(DECLARED).metric_sets
+    slice_set, experiment = make_config(DECLARED).metric_sets
     assert [metric.name for metric in slice_set.metrics] == ["auc", "ctr"]
     names = [metric.name for metric in experiment.metrics]
     assert names == ["experiment/auc", "experiment/ctr", "experiment/units"]
@@ -88,18 +88,18 @@ def test_each_watched_metric_is_counted_once_beside_the_units() -> None:
     # A name with a dot goes before a view.
     metrics = METRICS + '\n"auc.gini" = { type = "Ratio" }'
     text = f'{PLAIN}\nguardrails = [{{ metric = "auc.gini", margin = 1 }}]'
-    names = [metric.name for metric in made(text, metrics=metrics).metric_sets[1].metrics]
+    names = [metric.name for metric in make_config(text, metrics=metrics).metric_sets[1].metrics]
     assert names == ["experiment/auc.gini", "experiment/ctr", "experiment/units"]
     # Without a unit no units are kept.
-    run_config = made(PLAIN, event=EVENT.replace('user = "user"', ""))
+    run_config = make_config(PLAIN, event=EVENT.replace('user = "user"', ""))
     assert [metric.name for metric in run_config.counted] == ["auc", "ctr", "experiment/ctr"]
 
 
 def test_rows_of_one_unit_are_kept_in_groups_unless_they_stand_for_themselves() -> None:
-    grouped = made('control = "a"\ndecision = ["ctr"]').counted[2]
+    grouped = make_config('control = "a"\ndecision = ["ctr"]').counted[2]
     assert (grouped.name, grouped.type) == ("experiment/ctr", "UserGroups")
     assert grouped.inputs["groups"].column == "user:hashed_id"
-    plain = made(PLAIN).counted[2]
+    plain = make_config(PLAIN).counted[2]
     assert (plain.name, plain.type) == ("experiment/ctr", "Ratio")
 
 
@@ -109,7 +109,7 @@ def test_a_metric_of_a_config_has_no_name_of_an_experiments() -> None:
     metrics = f'{METRICS}\nunits = {{ type = "Ratio" }}'
     watched = 'control = "a"\ndecision = ["units"]'
     refused("decision[0]", "a name other", watched, metrics=metrics)
-    assert len(made(PLAIN, metrics=metrics).counted) == 5
+    assert len(make_config(PLAIN, metrics=metrics).counted) == 5
 
 
 def test_a_view_of_the_decision_may_have_arguments() -> None:
@@ -291,7 +291,7 @@ def test_a_direction_that_cannot_be_is_named() -> None:
 
 def test_a_direction_moves_no_state_so_that_it_may_be_declared_while_it_goes_on() -> None:
     plain, lower_config = (
-        made(DECIDED, metrics=directed(better)) for better in ('"none"', '"lower"')
+        make_config(DECIDED, metrics=directed(better)) for better in ('"none"', '"lower"')
     )
     assert plain.fingerprints() == lower_config.fingerprints()
     assert plain.descriptions != lower_config.descriptions
@@ -303,7 +303,7 @@ BEFORE = f'{METRICS}\nbefore = {{ type = "Ratio", inputs = {{ numerators = "scor
 
 def test_a_covariate_is_counted_in_the_same_groups_and_is_a_part_of_the_plan() -> None:
     text = f'{GROUPED}\ncovariates = {{ ctr = {{ metric = "before", theta = 0.5 }} }}'
-    run_config = made(text, metrics=BEFORE)
+    run_config = make_config(text, metrics=BEFORE)
     experiment = run_config.experiments[""]
     assert experiment.covariates == {"ctr": CovariateConfig("before", 0.5)}
     assert experiment.watched == ("ctr",) and experiment.counted == ("ctr", "before")
@@ -314,7 +314,7 @@ def test_a_covariate_is_counted_in_the_same_groups_and_is_a_part_of_the_plan() -
         counted["experiment/before"].inputs["groups"] == counted["experiment/ctr"].inputs["groups"]
     )
     plain, variation = (
-        made(section, metrics=BEFORE).descriptions["experiment/ctr"]
+        make_config(section, metrics=BEFORE).descriptions["experiment/ctr"]
         for section in (GROUPED, text.replace("0.5", "0.25"))
     )
     description = run_config.descriptions["experiment/ctr"]

@@ -16,7 +16,7 @@ PLAIN = 'control = "a"\ndecision = ["ctr"]\n'
 TWO = f'{PLAIN}variants = ["a", "b"]\n'
 
 
-def made(*entries: str, event: str = ASSIGNED, **parts: str) -> Config:
+def make_config(*entries: str, event: str = ASSIGNED, **parts: str) -> Config:
     return config(event=event, rest="\n".join(entries), **parts)
 
 
@@ -40,7 +40,7 @@ end = "2024-01-02T01:00:00+01:00"
 archived = true
 name = "The ranker"
 """
-    experiments = made(entry(keys)).experiments
+    experiments = make_config(entry(keys)).experiments
     assert list(experiments) == ["ranker"]
     assert experiments["ranker"] == ExperimentConfig(
         control="control",
@@ -67,9 +67,9 @@ name = "The ranker"
 
 
 def test_the_arm_is_in_the_assignments_or_else_in_the_variant_of_the_event() -> None:
-    assert made(entry(TWO)).experiments["ranker"].arms.path == "exps.ranker"
-    assert made(entry(f'{TWO}variant = "arm"')).experiments["ranker"].arms.path == "arm"
-    plain = made(entry(PLAIN), event=EVENT).experiments["ranker"]
+    assert make_config(entry(TWO)).experiments["ranker"].arms.path == "exps.ranker"
+    assert make_config(entry(f'{TWO}variant = "arm"')).experiments["ranker"].arms.path == "arm"
+    plain = make_config(entry(PLAIN), event=EVENT).experiments["ranker"]
     assert (plain.arms.path, plain.arms.names) == ("variant", ("a", "b"))
     event = 'time = "ts"\nlabel = "label"\nscore = "score"\nuser = "user"'
     refused_here = {"event": event, "slices": "by = [[]]", "rest": entry(TWO)}
@@ -80,7 +80,9 @@ def test_the_arm_is_in_the_assignments_or_else_in_the_variant_of_the_event() -> 
 
 
 def test_experiments_are_in_the_order_of_the_file_and_that_without_a_name_is_first() -> None:
-    experiments = made(entry(TWO, "b"), entry(TWO, "a"), f"[experiment]\n{PLAIN}").experiments
+    experiments = make_config(
+        entry(TWO, "b"), entry(TWO, "a"), f"[experiment]\n{PLAIN}"
+    ).experiments
     assert [
         (name, experiment.position, experiment.is_named) for name, experiment in experiments.items()
     ] == [
@@ -91,7 +93,7 @@ def test_experiments_are_in_the_order_of_the_file_and_that_without_a_name_is_fir
 
 
 def test_each_experiment_has_a_metric_set_and_names_of_its_own() -> None:
-    run_config = made(f"[experiment]\n{PLAIN}", entry(f'{TWO}metrics = ["auc"]'))
+    run_config = make_config(f"[experiment]\n{PLAIN}", entry(f'{TWO}metrics = ["auc"]'))
     names = [
         [metric.name for metric in metric_set.metrics] for metric_set in run_config.metric_sets
     ]
@@ -115,8 +117,8 @@ auc = { type = "HistogramAUC" }
     names = ["ctr", "spend", "mean", "mean.above_zero", "weighted", "each", "rate", "auc"]
     keys = 'control = "a"\nvariants = ["a", "b"]\nmetrics = ["ctr"]\nunit = "account"\n'
     keys += f"decision = {names}\n"
-    plain = made(entry(keys), metrics=metrics)
-    run_config = made(entry(f"{keys}interactions = true"), metrics=metrics)
+    plain = make_config(entry(keys), metrics=metrics)
+    run_config = make_config(entry(f"{keys}interactions = true"), metrics=metrics)
     counted = {metric.name: metric for metric in plain.experiment_metrics["ranker"]}
     metrics_by_name = {metric.name: metric for metric in run_config.experiment_metrics["ranker"]}
     sums = {
@@ -151,7 +153,7 @@ def test_interactions_need_a_unit() -> None:
 def test_a_description_has_the_plan_and_which_events_are_its_own() -> None:
     keys = f'{PLAIN}variants = {{ a = ["x"], b = ["y", "z"] }}\nend = 1970-01-01T00:00:01Z\n'
     keys += 'where = { surface = "search" }'
-    description = made(entry(keys)).descriptions["experiment/ranker/ctr"]
+    description = make_config(entry(keys)).descriptions["experiment/ranker/ctr"]
     plan = description["experiment"]
     assert isinstance(plan, dict)
     assert plan["variants"] == ["a", "b"]
@@ -162,14 +164,14 @@ def test_a_description_has_the_plan_and_which_events_are_its_own() -> None:
     shown = description["shown"]
     assert isinstance(shown, dict)
     assert (shown["variants"], shown["order"]) == (["a", "b"], 1)
-    plain = made(entry(TWO)).descriptions["experiment/ranker/ctr"]["experiment"]
+    plain = make_config(entry(TWO)).descriptions["experiment/ranker/ctr"]["experiment"]
     assert isinstance(plain, dict)
     assert not {"arms", "end", "start", "where"} & plain.keys()
 
 
 def test_arms_that_have_the_names_of_their_values_are_not_merged() -> None:
     listed, table = (
-        made(entry(PLAIN + variants))
+        make_config(entry(PLAIN + variants))
         for variants in ('variants = ["b", "a"]', 'variants = { b = ["b"], a = ["a"] }')
     )
     assert listed.descriptions == table.descriptions
@@ -178,7 +180,7 @@ def test_arms_that_have_the_names_of_their_values_are_not_merged() -> None:
 
 def test_fields_that_only_experiments_with_names_read_are_optional() -> None:
     keys = f'{TWO}unit = "session"\nwhere = {{ surface = "search" }}'
-    run_config = made(entry(keys), metrics=f'{METRICS}\ngauc = {{ type = "GroupedAUC" }}')
+    run_config = make_config(entry(keys), metrics=f'{METRICS}\ngauc = {{ type = "GroupedAUC" }}')
     optional = {field.path: field.optional for field in run_config.fields}
     names = {path for path, is_optional in optional.items() if is_optional}
     assert names == {"exps.ranker", "session", "surface"}
@@ -186,7 +188,7 @@ def test_fields_that_only_experiments_with_names_read_are_optional() -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "said", "rest"),
+    ("where", "message", "rest"),
     [
         ("[experiments] a.b", "expected a name of 1 to 64 letters", '[experiments."a.b"]\n' + TWO),
         ("[experiments] x", "expected a table", "[experiments]\nx = 1"),
@@ -257,8 +259,8 @@ def test_fields_that_only_experiments_with_names_read_are_optional() -> None:
         ("[layers] a.b", "a name of 1 to 64", f'{entry(TWO)}\n[layers]\n"a.b" = ["ranker"]'),
     ],
 )
-def test_what_does_not_fit_is_refused_where_it_stands(where: str, said: str, rest: str) -> None:
-    refused(where, said, rest)
+def test_what_does_not_fit_is_refused_where_it_stands(where: str, message: str, rest: str) -> None:
+    refused(where, message, rest)
 
 
 def test_a_field_is_not_both_a_value_and_an_object() -> None:
@@ -270,7 +272,7 @@ def test_a_field_is_not_both_a_value_and_an_object() -> None:
 
 def test_layers_are_the_groups_that_an_experiment_belongs_to() -> None:
     layers = '[layers]\nsearch = ["a", "b"]\nprices = ["b", "c"]'
-    run_config = made(entry(TWO, "a"), entry(TWO, "b"), entry(TWO, "c"), layers)
+    run_config = make_config(entry(TWO, "a"), entry(TWO, "b"), entry(TWO, "c"), layers)
     assert [experiment.layers for experiment in run_config.experiments.values()] == [
         ("search",),
         ("search", "prices"),
@@ -278,12 +280,12 @@ def test_layers_are_the_groups_that_an_experiment_belongs_to() -> None:
     ]
     shown = run_config.descriptions["experiment/b/ctr"]["shown"]
     assert isinstance(shown, dict) and shown["layers"] == ["search", "prices"]
-    plain_config = made(entry(TWO, "a"), entry(TWO, "b"), entry(TWO, "c"))
+    plain_config = make_config(entry(TWO, "a"), entry(TWO, "b"), entry(TWO, "c"))
     assert plain_config.fingerprints() == run_config.fingerprints()
 
 
 def test_epochs_of_an_experiment_with_a_name_follow_from_the_time() -> None:
     event = f'{ASSIGNED}epoch = "phase"\n'
-    run_config = made(entry(f'{TWO}epochs = ["2024-01-01T01:00:00Z"]'), event=event)
+    run_config = make_config(entry(f'{TWO}epochs = ["2024-01-01T01:00:00Z"]'), event=event)
     assert run_config.experiments["ranker"].epoch_names == ("start", "2024-01-01T01:00:00Z")
     assert "phase" not in {field.path for field in run_config.fields if field.kind == "variant"}

@@ -216,7 +216,7 @@ def test_interactions_are_not_asked_of_exposed_units() -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "said", "exposures"),
+    ("where", "message", "exposures"),
     [
         ("[exposures]", "how exposures are recognized", 'experiment = "test"\narm = "arm"'),
         ("[exposures]", "both `field` and `equals`", 'field = "kind"\narm = "arm"'),
@@ -243,9 +243,9 @@ def test_interactions_are_not_asked_of_exposed_units() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused_where_it_stands(
-    where: str, said: str, exposures: str
+    where: str, message: str, exposures: str
 ) -> None:
-    refused(where, said, exposures)
+    refused(where, message, exposures)
 
 
 def test_exposures_need_a_unit_an_order_and_events_of_single_values() -> None:

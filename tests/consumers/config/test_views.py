@@ -22,7 +22,7 @@ def test_views_are_shown_and_change_no_fingerprint() -> None:
 
 
 @pytest.mark.parametrize(
-    ("views", "where", "said"),
+    ("views", "where", "message"),
     [
         ('["kss"]', "[0]", "expected a view of ScoreCurve: auc,"),
         ('["ks", "recall_at_budget(2)"]', "[1]", "expected a view with a share from 0 to 1"),
@@ -34,5 +34,5 @@ def test_views_are_shown_and_change_no_fingerprint() -> None:
         (str(["ks"] * (MAX_VIEWS + 1)), "", f"expected a list of at most {MAX_VIEWS} views"),
     ],
 )
-def test_what_is_no_view_is_refused(views: str, where: str, said: str) -> None:
-    refused(f"[metrics] auc.views{where}", said, metrics=metrics(views))
+def test_what_is_no_view_is_refused(views: str, where: str, message: str) -> None:
+    refused(f"[metrics] auc.views{where}", message, metrics=metrics(views))

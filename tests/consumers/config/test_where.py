@@ -18,12 +18,12 @@ from tests.consumers.messages import of_format
 from tests.consumers.small_config import EVENT, config, problems
 
 
-def made(where: str, event: str = EVENT) -> Config:
+def make_config(where: str, event: str = EVENT) -> Config:
     return config(event=f"{event}\nwhere = {where}")
 
 
 def test_an_entry_names_a_role_or_a_path_and_what_the_field_must_be() -> None:
-    run_config = made(
+    run_config = make_config(
         '{ "exps.e00" = "present", variant = "absent", n = [3, "de", true], x.y = "b" }'
     )
     assert run_config.event.where == (
@@ -32,11 +32,11 @@ def test_an_entry_names_a_role_or_a_path_and_what_the_field_must_be() -> None:
         Condition("variant", "variant", False),
         Condition("x.y", "x.y", True, ("b",)),
     )
-    by_role = made('{ user = "present" }', EVENT.replace('user = "user"', 'user = "who.id"'))
+    by_role = make_config('{ user = "present" }', EVENT.replace('user = "user"', 'user = "who.id"'))
     assert by_role.event.where == (Condition("user", "who.id", True),)
 
     for word in ("present", "absent"):  # in a list they are values like any other
-        (condition,) = made(f'{{ state = ["{word}"] }}').event.where
+        (condition,) = make_config(f'{{ state = ["{word}"] }}').event.where
         assert condition == Condition("state", "state", True, (word,))
 
 
@@ -71,29 +71,31 @@ def test_records_of_kafka_are_chosen_by_their_keys_and_headers() -> None:
 
 
 def test_it_is_in_every_fingerprint_whatever_its_order() -> None:
-    baseline, run_config = config().fingerprints(), made('{ b = ["y", "x"], a = 1 }')
+    baseline, run_config = config().fingerprints(), make_config('{ b = ["y", "x"], a = 1 }')
     now = run_config.fingerprints()
     assert baseline.keys() == now.keys() and all(baseline[name] != now[name] for name in baseline)
     assert run_config.descriptions["auc"]["where"] == [["a", "a", ["1"]], ["b", "b", ["x", "y"]]]
-    assert made('{ a = "1", b = ["x", "y", "x"] }').fingerprints() == now
-    assert made('{ a = "present", b = ["x", "y"] }').fingerprints() != now
+    assert make_config('{ a = "1", b = ["x", "y", "x"] }').fingerprints() == now
+    assert make_config('{ a = "present", b = ["x", "y"] }').fingerprints() != now
 
 
-def generation(of: Config) -> Generation:
+def generation(run_config: Config) -> Generation:
     metrics = tuple(
-        Metric(name, of.fingerprints()[name], description, False, {})
-        for name, description in of.descriptions.items()
+        Metric(name, run_config.fingerprints()[name], description, False, {})
+        for name, description in run_config.descriptions.items()
     )
     return Generation(1, 1, True, None, metrics, 0)
 
 
 def test_a_retry_reads_where_as_it_was_and_lets_no_other_one_pass() -> None:
-    run_config = made('{ user = "present", country = ["de"] }')
+    run_config = make_config('{ user = "present", country = ["de"] }')
     assert with_reading(config(), reading_of(run_config)).event == run_config.event
     moved = EVENT.replace('user = "user"', 'user = "who.id"')
-    require_same_states(made('{ user = "present", country = "de" }', moved), generation(run_config))
+    require_same_states(
+        make_config('{ user = "present", country = "de" }', moved), generation(run_config)
+    )
     for conditions in ('{ user = "present" }', '{ user = "present", country = "at" }'):
         with pytest.raises(SettingsChanged, match="metric auc: where was"):
-            require_same_states(made(conditions), generation(run_config))
+            require_same_states(make_config(conditions), generation(run_config))
     with pytest.raises(SettingsChanged, match="where was null, is"):
         require_same_states(run_config, generation(config()))

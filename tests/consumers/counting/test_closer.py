@@ -65,10 +65,12 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield ledger
 
 
-def count(ledger: Ledger, *parts: Sequence[Event], close: bool = True, of: Config = SPLIT) -> None:
+def count(
+    ledger: Ledger, *parts: Sequence[Event], close: bool = True, run_config: Config = SPLIT
+) -> None:
     """Count the events of some partitions, from where each of them stands."""
     logs = joined.logs_of(dict(zip(LOGS, parts, strict=False)))
-    joined.run(of, ledger, logs, close=close)
+    joined.run(run_config, ledger, logs, close=close)
 
 
 def head(number: int, greatest_s: int | None) -> Head:
@@ -90,10 +92,10 @@ def ctr(ledger: Ledger) -> tuple[float, int]:
 
 
 def verified(
-    ledger: Ledger, logs: dict[Partition, Log], folder: Path, of: Config | None = None
+    ledger: Ledger, logs: dict[Partition, Log], folder: Path, run_config: Config | None = None
 ) -> Findings:
     with closing(Ledger.open(str(folder / "scratch.db"), create=True)) as scratch:
-        findings = verify(of or BY_DEFAULT, ledger, scratch, monotonic=lambda: 0.0,
+        findings = verify(run_config or BY_DEFAULT, ledger, scratch, monotonic=lambda: 0.0,
                        opener=lambda config, options: MemorySource(logs))  # fmt: skip
     (folder / "scratch.db").unlink()
     return findings
@@ -141,7 +143,7 @@ def test_late_events_are_counted_and_not_joined(ledger: Ledger) -> None:
 
 def test_later_than_the_lateness_may_still_be_joined_with_reopen_s(ledger: Ledger) -> None:
     events = [shown("x", 0), shown("y", 60_000), click("x", 30_000)]
-    count(ledger, events, of=replace(SPLIT, join=replace(JOIN, reopen_s=20)))
+    count(ledger, events, run_config=replace(SPLIT, join=replace(JOIN, reopen_s=20)))
     assert ctr(ledger) == (0.5, 2)
 
 
@@ -165,7 +167,7 @@ def test_values_whose_sum_might_not_be_finite_are_refused(ledger: Ledger) -> Non
     paying = [
         {**click("x", 1_000 + i), "kind": "pay", "price": price} for i, price in enumerate(prices)
     ]
-    count(ledger, [shown("x", 0), *paying], of=run_config)
+    count(ledger, [shown("x", 0), *paying], run_config=run_config)
     refused = ledger.quarantine()
     assert [(entry.offset, entry.reason, entry.field) for entry in refused] == [
         (3, "metric", "price"),
@@ -192,9 +194,9 @@ def test_what_comes_to_a_silent_partition_after_windows_were_closed_is_refused(
 ) -> None:
     run_config = replace(SPLIT, join=replace(JOIN, idle_s=100))
     far = [shown("x", 0), shown("y", 300_000)]
-    count(ledger, far, [], close=False, of=run_config)
+    count(ledger, far, [], close=False, run_config=run_config)
     assert ledger.snapshot().counters.closed == 1
-    count(ledger, far, [click("x", 5_000), shown("z", 290_000)], close=False, of=run_config)
+    count(ledger, far, [click("x", 5_000), shown("z", 290_000)], close=False, run_config=run_config)
     (entry,) = ledger.quarantine()
     assert (entry.reason, entry.partition, entry.offset) == ("closed", LOGS[1], 0)
     joined.run(run_config, ledger, joined.logs_of({LOGS[0]: far, LOGS[1]: [click("x", 5_000)] * 2}))
@@ -236,14 +238,16 @@ def test_pending_events_are_read_in_parts_and_the_result_is_the_same(tmp_path: P
             joined.run(run_config, ledger, joined.logs_of(events.parts), close=False)
             generation = begin(ledger, SPLIT).generation
             Closer(SPLIT, ledger, generation, max_bytes=max_bytes).close(everything=True)
-            outcomes.append((joined.found(ledger), ledger.snapshot().counters))
+            outcomes.append((joined.digests(ledger), ledger.snapshot().counters))
     assert outcomes[0] == outcomes[1] == outcomes[2]
 
 
 def test_windows_are_not_dropped_before_their_rows_are_counted(ledger: Ledger) -> None:
     run_config = replace(SPLIT, windows=replace(SPLIT.windows, retention_s=120))
     count(
-        ledger, [shown("x", 0), *(shown(f"y{i}", 60_000 * i) for i in range(1, 9))], of=run_config
+        ledger,
+        [shown("x", 0), *(shown(f"y{i}", 60_000 * i) for i in range(1, 9))],
+        run_config=run_config,
     )
     snapshot = ledger.snapshot()
     floor_ms, closed_ms = snapshot.generation.floor_ms, snapshot.closed_ms

@@ -137,7 +137,7 @@ def test_no_row_is_over_the_limit_and_nothing_is_lost(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: Log([*events]), TWO: Log([*events[:40]])}, **EXACT)
     run(UNTIL_END, [Deliver(100)] * 10 + [Deliver(5000)] * 70)
     assert largest_row(run) <= ROW
-    assert run.seen().counters == Counters(rows=1540)
+    assert run.snapshot().counters == Counters(rows=1540)
     assert run.progress[-1].rows == 1540
     (tmp_path / "whole").mkdir()
     whole = Run(tmp_path / "whole", {ONE: Log([*events, *events[:40]])}, **EXACT)
@@ -159,7 +159,7 @@ def test_a_message_and_what_cannot_be_read_again_are_written_whatever_their_size
         run = Run(tmp_path / name, {ONE: Log([*values])}, **EXACT, **source)
         run.replayable = bool(source)
         run()
-        assert run.seen().counters == Counters(rows=1500)
+        assert run.snapshot().counters == Counters(rows=1500)
         assert largest_row(run) > ROW
 
 
@@ -220,7 +220,7 @@ def test_a_delta_holds_at_most_so_many_rows_however_many_a_message_carries(
         assert spans == commits
         # Progress counts events, and heads count messages.
         assert run.progress[-1].rows == sum(sizes)
-        assert run.seen().counters == Counters(rows=sum(sizes), tombstones=1)
+        assert run.snapshot().counters == Counters(rows=sum(sizes), tombstones=1)
         assert run.heads() == [(0, len(sizes) + 1)]
 
 

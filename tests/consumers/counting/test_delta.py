@@ -29,7 +29,7 @@ DAY = 1_704_067_200_000  # 2024-01-01T00:00:00Z
 SMALL = config()
 
 
-def at(seconds: float, **fields: object) -> bytes:
+def event_at(seconds: float, **fields: object) -> bytes:
     """An event so many seconds after the day began."""
     version = datetime.fromtimestamp(DAY / 1000 + seconds, UTC)
     return event(ts=version.isoformat(), **fields)  # type: ignore[arg-type]
@@ -53,7 +53,7 @@ def fed(
 def late(*seconds: float, lateness_s: int = 60, greatest: int | None = None) -> int:
     windows = f"size_s = 3600\nlateness_s = {lateness_s}"
     return fed(
-        [at(s) for s in seconds], config=config(windows=windows), greatest=greatest
+        [event_at(s) for s in seconds], config=config(windows=windows), greatest=greatest
     ).counters.late
 
 
@@ -67,7 +67,7 @@ def test_a_row_is_late_by_the_earlier_rows_of_its_partition_alone() -> None:
 
 
 def test_a_late_row_adds_to_its_window_and_does_not_move_the_watermark_back() -> None:
-    delta = fed([at(2 * 3600), at(5), at(2 * 3600 - 61)])
+    delta = fed([event_at(2 * 3600), event_at(5), event_at(2 * 3600 - 61)])
     starts = {shard.start_ms for shard in states_of(delta)}
     assert starts == {None, DAY, DAY + HOUR_MS, DAY + 2 * HOUR_MS}
     assert delta.counters == Counters(rows=3, late=2)
@@ -75,13 +75,13 @@ def test_a_late_row_adds_to_its_window_and_does_not_move_the_watermark_back() ->
 
 
 def test_a_refused_row_moves_no_watermark() -> None:
-    delta = fed([at(0), at(9000, label=2), at(9000, variant="z"), at(1)])
+    delta = fed([event_at(0), event_at(9000, label=2), event_at(9000, variant="z"), event_at(1)])
     assert delta.greatest_event_ms == DAY + 1000
     assert delta.counters == Counters(rows=4, quarantined=2)
 
 
 def test_rows_further_ahead_than_allowed_of_their_record_are_refused() -> None:
-    delta = fed([at(100), at(100.001), at(0), at(5000)],
+    delta = fed([event_at(100), event_at(100.001), event_at(0), event_at(5000)],
                 timestamps_ms=[DAY, DAY, DAY, None])  # fmt: skip
     assert delta.counters == Counters(rows=4, future=1, quarantined=1, late=1)
     assert [(e.offset, e.reason) for e in delta.quarantine] == [(1, "future")]
@@ -89,7 +89,7 @@ def test_rows_further_ahead_than_allowed_of_their_record_are_refused() -> None:
 
 
 def test_rows_below_the_floor_count_in_totals_alone() -> None:
-    values = [at(0), at(HOUR_MS / 1000), at(2 * HOUR_MS / 1000)]
+    values = [event_at(0), event_at(HOUR_MS / 1000), event_at(2 * HOUR_MS / 1000)]
     below = fed(values, floor=DAY + HOUR_MS)
     free = fed(values)
     assert below.counters == Counters(rows=3, expired=1)
@@ -97,11 +97,11 @@ def test_rows_below_the_floor_count_in_totals_alone() -> None:
     assert {key: data for key, data in digests(below).items() if key[2] is None} == totals
     assert digests(below).keys() == {key for key in digests(free) if key[2] != DAY}
     assert all(digests(free)[key] == data for key, data in digests(below).items())
-    assert {key[2] for key in digests(fed([at(0)], floor=DAY + 1))} == {None}
+    assert {key[2] for key in digests(fed([event_at(0)], floor=DAY + 1))} == {None}
 
 
 def test_states_that_another_process_counted_are_added_with_those_below_the_floor() -> None:
-    values = [at(0), at(HOUR_MS / 1000), at(2 * HOUR_MS / 1000, variant="b")]
+    values = [event_at(0), event_at(HOUR_MS / 1000), event_at(2 * HOUR_MS / 1000, variant="b")]
     for parts in ((values[:2], values[2:]), (values[1:], values[:1])):
         first, second = (fed(part, floor=DAY + HOUR_MS) for part in parts)
         for states, another in zip(first.states.keyed, second.states.keyed, strict=True):
@@ -110,24 +110,37 @@ def test_states_that_another_process_counted_are_added_with_those_below_the_floo
 
 
 def test_what_a_metric_refuses_goes_to_quarantine_and_its_neighbours_are_counted() -> None:
-    delta = fed([at(0), at(1, label=2), at(2, label=1), at(3, score=1.5), at(4)])
+    delta = fed(
+        [
+            event_at(0),
+            event_at(1, label=2),
+            event_at(2, label=1),
+            event_at(3, score=1.5),
+            event_at(4),
+        ]
+    )
     assert [(e.offset, e.reason) for e in delta.quarantine] == [(1, "metric"), (3, "metric")]
-    assert digests(delta) == digests(fed([at(0), at(2, label=1), at(4)]))
+    assert digests(delta) == digests(fed([event_at(0), event_at(2, label=1), event_at(4)]))
     assert "auc" in delta.quarantine[0].detail and "labels" in delta.quarantine[0].detail
     # What is said of an event does not depend on its batch.
-    bad = [at(0), at(1, label=2), at(2, label=3), at(3, score=-1)]
+    bad = [event_at(0), event_at(1, label=2), event_at(2, label=3), event_at(3, score=-1)]
     assert fed(bad).quarantine == fed(*[[value] for value in bad]).quarantine
 
 
 def test_a_refusal_with_expired_rows_in_the_batch_changes_nothing_else() -> None:
-    values = [at(0), at(1, label=2), at(HOUR_MS / 1000), at(HOUR_MS / 1000, score=7)]
+    values = [
+        event_at(0),
+        event_at(1, label=2),
+        event_at(HOUR_MS / 1000),
+        event_at(HOUR_MS / 1000, score=7),
+    ]
     delta = fed(values, floor=DAY + HOUR_MS)
     assert digests(delta) == digests(fed([values[0], values[2]], floor=DAY + HOUR_MS))
     assert delta.counters == Counters(rows=4, expired=1, quarantined=2)
 
 
 def test_every_piece_names_its_metric_grouping_and_pane() -> None:
-    pieces = list(states_of(fed([at(0, phase="fit"), at(HOUR_MS / 1000, variant="b")])))
+    pieces = list(states_of(fed([event_at(0, phase="fit"), event_at(HOUR_MS / 1000, variant="b")])))
     assert {(p.metric, p.grouping, p.start_ms, p.end_ms) for p in pieces} == {
         (metric, grouping, start, None if start is None else start + HOUR_MS)
         for metric in ("auc", "ctr")
@@ -140,16 +153,16 @@ def test_every_piece_names_its_metric_grouping_and_pane() -> None:
 
 def test_one_groupings_keys_never_push_out_those_of_another() -> None:
     many = config(slices='by = [[], ["phase"]]\nmax_keys = 2')
-    delta = fed([at(i, phase=f"p{i}") for i in range(9)], config=many)
+    delta = fed([event_at(i, phase=f"p{i}") for i in range(9)], config=many)
     total = {p.grouping: p.state for p in states_of(delta) if p.metric == "ctr" and not p.start_ms}
     assert total[0].keys() == ((0,),) and total[0].overflow_state() is None
     assert len(total[1].keys()) == 2 and total[1].overflow_state() is not None
 
 
 def test_chunks_must_follow_each_other() -> None:
-    delta = fed([at(0)])
+    delta = fed([event_at(0)])
     with pytest.raises(ValueError, match="from offset 1"):
-        delta.add(Decoder(SMALL).decode(chunk([at(1)], start=2)))
+        delta.add(Decoder(SMALL).decode(chunk([event_at(1)], start=2)))
 
 
 def test_an_empty_delta_stores_nothing() -> None:
@@ -159,14 +172,16 @@ def test_an_empty_delta_stores_nothing() -> None:
 
 
 def test_memory_is_counted() -> None:
-    small, large = fed([at(0)]), fed([b"x" * 5000] * 50)
+    small, large = fed([event_at(0)]), fed([b"x" * 5000] * 50)
     assert large.nbytes > small.nbytes + 50 * 4096
 
 
 def test_memory_below_the_floor_is_measured_again_when_it_grows() -> None:
     delta, decoder = Delta(SMALL, LOG, 0, floor_ms=DAY + HOUR_MS), Decoder(SMALL)
     sizes = []
-    for start, values in enumerate([[at(7300)], [at(0)], [at(1)], [at(7301)]]):
+    for start, values in enumerate(
+        [[event_at(7300)], [event_at(0)], [event_at(1)], [event_at(7301)]]
+    ):
         delta.add(decoder.decode(chunk(values, start=start)))
         measured = delta.states.nbytes
         for keyed in delta.states.keyed:
@@ -178,7 +193,7 @@ def test_memory_below_the_floor_is_measured_again_when_it_grows() -> None:
 
 EVENTS = st.lists(
     st.builds(
-        at,
+        event_at,
         st.sampled_from([0, 30, 3599, 3600, 7300, 90_000]),
         variant=st.sampled_from(["a", "b", "z"]),
         label=st.sampled_from([0, 1, 2]),
@@ -210,7 +225,7 @@ def test_a_delta_equals_the_library_fed_directly() -> None:
     seconds, labels = rng.integers(0, 9000, n), rng.integers(0, 2, n)
     scores, variants = rng.random(n), rng.integers(0, 2, n)
     values = [
-        at(int(s), variant="ab"[v], label=int(y), score=float(p))
+        event_at(int(s), variant="ab"[v], label=int(y), score=float(p))
         for s, v, y, p in zip(seconds, variants, labels, scores, strict=True)
     ]
     direct = Windows(PerKey(Panel({"auc": HistogramAUC(), "ctr": Ratio()})), size_s=3600)

@@ -225,7 +225,7 @@ def test_a_changed_plan_is_refused_with_the_difference_named(run: Run) -> None:
 
 
 def test_results_and_slices_are_those_of_the_config_alone(run: Run) -> None:
-    groupings = groupings_of(run.seen().generation)
+    groupings = groupings_of(run.snapshot().generation)
     assert groupings["ctr"] == [(), ("variant",), ("variant", "phase")]
     assert groupings["experiment/ctr"] == [("epoch", "variant")]
     logs = {p: [v for v in log.values if b'"c"' not in v] for p, log in run.logs.items()}  # type: ignore[operator]

@@ -78,8 +78,8 @@ def revenue(ledger: Ledger) -> dict[str | None, tuple[float, ...]]:
     return revenues
 
 
-def require_equal(ledger: Ledger, of: Config, events: Stream) -> None:
-    ledger_results, fold_results = results(ledger), expected(of, events.parts)
+def require_equal(ledger: Ledger, run_config: Config, events: Stream) -> None:
+    ledger_results, fold_results = results(ledger), expected(run_config, events.parts)
     assert ledger_results.keys() == fold_results.keys()
     assert [where for where in fold_results if ledger_results[where] != fold_results[where]] == []
 
@@ -281,8 +281,8 @@ def half(events: Stream, share: float) -> Stream:
     return Stream({log: part[: int(len(part) * share)] for log, part in events.parts.items()})
 
 
-def begin_with(ledger: Ledger, of: Config, requested: Requested) -> None:
-    ledger.begin(of.fingerprints(), of.descriptions, requested=requested)
+def begin_with(ledger: Ledger, run_config: Config, requested: Requested) -> None:
+    ledger.begin(run_config.fingerprints(), run_config.descriptions, requested=requested)
 
 
 @pytest.mark.parametrize("seed", [15, 16])

@@ -189,7 +189,7 @@ def shortened(connection: Connection, condition: ColumnElement[bool]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("databases", "what", "finest", "shown"),
+    ("databases", "damage", "finest", "shown"),
     over_stores(
         (gone, 3, {1, 2, 3}),
         (other_state, 4, {0, 4}),
@@ -201,7 +201,7 @@ def shortened(connection: Connection, condition: ColumnElement[bool]) -> None:
     indirect=["databases"],
 )
 def test_damage_of_a_row_is_found_in_each_grouping_that_it_stands_for(
-    tmp_path: Path, what: Damage, finest: int, shown: set[int]
+    tmp_path: Path, damage: Damage, finest: int, shown: set[int]
 ) -> None:
     log = values(1, 40, 2)
 
@@ -213,9 +213,9 @@ def test_damage_of_a_row_is_found_in_each_grouping_that_it_stands_for(
 
     run = Run(tmp_path, {ONE: Log(list(log))}, slices=SLICES)
     filled_once(Path(run.config.store.url), ("groupings",), counted)
-    change(run, lambda connection: what(connection, delta.c.grouping == finest))
+    change(run, lambda connection: damage(connection, delta.c.grouping == finest))
     findings = verified(run, tmp_path)
-    assert named(findings) == shown
+    assert differing_groupings(findings) == shown
     assert findings.count == len(shown)
 
 
@@ -229,14 +229,14 @@ def test_a_flag_that_was_changed_is_found_in_the_coarser_groupings_if_any_follow
         def flagged(grouping: int, flag: bool) -> set[int]:
             row = and_(OF_TOTAL, delta.c.grouping == grouping, delta.c.for_coarser.is_(not flag))
             change(run.run, lambda c: c.execute(update(delta).where(row).values(for_coarser=flag)))
-            return named(verified(run.run, tmp_path))
+            return differing_groupings(verified(run.run, tmp_path))
 
         assert flagged(1, True) == set()
         assert flagged(3, True) == {1, 2}
         assert flagged(3, False) == {1, 2}
 
 
-def named(findings: Findings) -> set[int]:
+def differing_groupings(findings: Findings) -> set[int]:
     """The groupings of the differences, all of totals of one metric."""
     pattern = re.compile(r"metric auc, grouping (\d), total, events/0: ")
     matches = [pattern.match(difference) for difference in findings.differences]

@@ -70,16 +70,16 @@ def states(ledger: Ledger) -> dict[Any, bytes]:
     }
 
 
-def run(of: Config, path: Path, parts: dict[Any, Sequence[Event]]) -> dict[Any, bytes]:
+def run(run_config: Config, path: Path, parts: dict[Any, Sequence[Event]]) -> dict[Any, bytes]:
     with closing(Ledger.open(str(path), create=True)) as ledger:
-        ledger.begin(of.fingerprints(), of.descriptions)
+        ledger.begin(run_config.fingerprints(), run_config.descriptions)
         logs = joined.logs_of(parts)
-        joined.run(of, ledger, logs)
+        joined.run(run_config, ledger, logs)
         states_by_key = states(ledger)
-        if of.join is not None:
+        if run_config.join is not None:
             scratch_path = path.with_suffix(".scratch")
             with closing(Ledger.open(str(scratch_path), create=True)) as scratch:
-                findings = verify(of, ledger, scratch, monotonic=lambda: 0.0,
+                findings = verify(run_config, ledger, scratch, monotonic=lambda: 0.0,
                                   opener=lambda config, options: MemorySource(logs))  # fmt: skip
             assert findings.is_good, (findings.differences, findings.notes)
         return states_by_key

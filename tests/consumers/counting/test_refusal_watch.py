@@ -35,7 +35,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("events", "config", "said"),
+    ("events", "config", "warning"),
     [
         (
             [{**GOOD, "ts": 1_700_000_000_000 + i} for i in range(MANY)], {},
@@ -65,7 +65,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     ids=["time", "variant", "label", "format", "where"],
 )  # fmt: skip
 def test_it_is_in_the_log_in_status_and_on_the_page_without_contents(
-    tmp_path: Path, events: Sequence[object], config: Mapping[str, str], said: str,
+    tmp_path: Path, events: Sequence[object], config: Mapping[str, str], warning: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     variants = 'variants = ["a", "b"]'
@@ -76,15 +76,15 @@ def test_it_is_in_the_log_in_status_and_on_the_page_without_contents(
         line for line in capsys.readouterr().err.splitlines() if " events were " in line
     ]
     assert len(warning_lines) == 1
-    start, end = said.partition(":")[0], said.partition(" The likely key is ")[2]
+    start, end = warning.partition(":")[0], warning.partition(" The likely key is ")[2]
     assert f" warning: {start}: " in warning_lines[0] and warning_lines[0].endswith(end)
     assert main(["status", str(store)]) == 0
     printed = capsys.readouterr().out
-    assert f"warning: {said}" in " ".join(printed.split())
+    assert f"warning: {warning}" in " ".join(printed.split())
     with closing(Ledger.open(str(store))) as ledger:
-        assert json.loads(status_json(ledger))["warnings"] == [said]
+        assert json.loads(status_json(ledger))["warnings"] == [warning]
         client = Client(application(ledger, store=str(store)))
-        assert client.get("/api/health").json()["warnings"] == [said]
+        assert client.get("/api/health").json()["warnings"] == [warning]
 
 
 def test_of_very_many_only_the_newest_are_looked_at(

@@ -54,9 +54,9 @@ def plain(events: Sequence[Event], retention: int = RETENTION, pane: int = PANE)
     return repeats
 
 
-def asked(seen: SeenIds, events: Sequence[Event]) -> list[bool]:
+def repeat_flags(seen_ids: SeenIds, events: Sequence[Event]) -> list[bool]:
     ids = np.array([id_ for id_, _ in events], np.uint64)
-    flags = seen.repeats(ids, np.array([time for _, time in events], np.int64))
+    flags = seen_ids.repeats(ids, np.array([time for _, time in events], np.int64))
     return [bool(flag) for flag in flags]
 
 
@@ -66,15 +66,15 @@ class Store:
     def __init__(self) -> None:
         self.rows: list[tuple[int, bytes]] = []
 
-    def commit(self, seen: SeenIds) -> None:
-        changes = seen.take()
+    def commit(self, seen_ids: SeenIds) -> None:
+        changes = seen_ids.take()
         self.rows = [
             row
             for row in self.rows
             if row[0] >= changes.since_ms and row[0] not in changes.replaced
         ]
         self.rows += changes.rows
-        seen.committed(changes)
+        seen_ids.committed(changes)
 
     def digests(self) -> dict[int, str]:
         """The hash of the sorted ids of each pane that has some, and of the newest one."""
@@ -102,7 +102,7 @@ def test_repeats_are_those_of_the_rule_however_events_are_cut_into_chunks_and_co
     seen_ids = store.load()
     edges = sorted({0, len(events), *(cut for cut in (*cuts, *crashes) if cut < len(events))})
     for start, end in pairwise(edges):
-        repeats += asked(seen_ids, events[start:end])
+        repeats += repeat_flags(seen_ids, events[start:end])
         if end in cuts:
             store.commit(seen_ids)
         if end in crashes:
@@ -115,17 +115,17 @@ def test_repeats_are_those_of_the_rule_however_events_are_cut_into_chunks_and_co
 def test_what_was_not_committed_is_not_remembered_after_a_crash() -> None:
     store = Store()
     seen_ids = store.load()
-    assert asked(seen_ids, []) == []
-    asked(seen_ids, [(1, 0)])
+    assert repeat_flags(seen_ids, []) == []
+    repeat_flags(seen_ids, [(1, 0)])
     store.commit(seen_ids)
-    assert asked(seen_ids, [(2, 5), (1, 5)]) == [False, True]
-    assert asked(store.load(), [(2, 5), (1, 5)]) == [False, True]
+    assert repeat_flags(seen_ids, [(2, 5), (1, 5)]) == [False, True]
+    assert repeat_flags(store.load(), [(2, 5), (1, 5)]) == [False, True]
 
 
 def test_ids_are_remembered_for_the_retention_and_forgotten_two_panes_later() -> None:
     for later in range(140):
         seen_ids = SeenIds(RETENTION, PANE)
-        repeats = asked(seen_ids, [(1, 0), (2, later), (1, later)])
+        repeats = repeat_flags(seen_ids, [(1, 0), (2, later), (1, later)])
         if later <= RETENTION:
             assert repeats == [False, False, True]
         if later >= RETENTION + 2 * PANE:
@@ -145,7 +145,7 @@ def test_the_clock_is_found_again_where_the_newest_pane_has_no_id_of_its_own() -
         store, repeats = Store(), list[bool]()
         for single_event in events:
             seen_ids = store.load()
-            repeats += asked(seen_ids, [single_event])
+            repeats += repeat_flags(seen_ids, [single_event])
             store.commit(seen_ids)
         assert repeats == plain(events) == expected
 
@@ -154,13 +154,13 @@ def test_rows_are_merged_once_there_are_many_and_cost_eight_bytes_an_id() -> Non
     store, n = Store(), MAX_ROWS + 5
     seen_ids = store.load()
     for id_ in range(n):
-        asked(seen_ids, [(id_, 0)])
+        repeat_flags(seen_ids, [(id_, 0)])
         store.commit(seen_ids)
     assert len(store.rows) == 5
     assert sum(len(ids) for _, ids in store.rows) == 8 * n
     assert seen_ids.nbytes == 16 * n
-    assert asked(store.load(), [(id_, 1) for id_ in range(n)]) == [True] * n
-    asked(seen_ids, [(n, 10 * RETENTION)])  # and all that is older is forgotten
+    assert repeat_flags(store.load(), [(id_, 1) for id_ in range(n)]) == [True] * n
+    repeat_flags(seen_ids, [(n, 10 * RETENTION)])  # and all that is older is forgotten
     store.commit(seen_ids)
     assert (len(seen_ids), len(store.rows)) == (1, 1)
 
@@ -210,7 +210,7 @@ def test_a_repeat_in_another_run_is_known_and_an_event_without_an_id_is_refused(
     run()
     run.logs[ONE].append(first, second, first)
     run()
-    (head,) = run.seen().heads
+    (head,) = run.snapshot().heads
     assert (head.counters.rows, head.counters.repeated) == (6, 3)
     with closing(Ledger.open(run.config.store.url)) as ledger:
         (entry,) = ledger.quarantine()
@@ -228,7 +228,7 @@ def test_what_was_dropped_uncommitted_is_no_repeat_when_it_is_read_again(
     monkeypatch.setattr(CommitLimits, "is_too_large", lambda *_: next(dropped, False))
     run = Run(tmp_path, {ONE: Log([with_id("x"), with_id("y"), with_id("x")])}, rest=DEDUP)
     run()
-    (head,) = run.seen().heads
+    (head,) = run.snapshot().heads
     assert (head.counters.rows, head.counters.repeated) == (3, 1)
 
 
@@ -261,7 +261,7 @@ def test_a_pane_of_repeats_alone_is_no_difference_to_the_log(tmp_path: Path) -> 
     for value, repeated in zip(values, (0, 1, 1), strict=True):
         run.logs[ONE].append(value)
         run()
-        (head,) = run.seen().heads
+        (head,) = run.snapshot().heads
         assert head.counters.repeated == repeated
         assert verified(run, tmp_path).differences == []
 
@@ -272,7 +272,7 @@ def test_the_log_read_again_says_the_same_and_a_part_of_it_is_not_verified(tmp_p
     findings = verified(run, tmp_path)
     assert findings.is_good, findings.differences
     assert findings.logs == 2
-    findings = verified(run, tmp_path, wanted=Wanted(offsets={0: (200, None)}))
+    findings = verified(run, tmp_path, selection=Wanted(offsets={0: (200, None)}))
     assert findings.logs == 0
     assert any("determine which later ones are repeats" in note for note in findings.notes)
     shorter_run = run_of(tmp_path, rest=DEDUP.replace("86400", "3600"))
@@ -286,7 +286,7 @@ def test_the_repeat_of_a_refused_event_is_a_repeat_and_a_retry_counts_the_event_
     bad = event(variant="c")[:-1] + b', "id": "x"}'
     run = Run(tmp_path, {ONE: Log([bad, bad, event()[:-1] + b', "id": "y"}'])}, rest=DEDUP)
     run()
-    (head,) = run.seen().heads
+    (head,) = run.snapshot().heads
     assert (head.counters.quarantined, head.counters.repeated) == (1, 1)
     event_roles = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
     rerun = Run(tmp_path, run.logs, event=event_roles, rest=DEDUP)
@@ -313,5 +313,5 @@ def test_outcomes_of_one_moment_are_told_apart_by_their_ids(tmp_path: Path) -> N
             if row.view == "numerator"
         )
     assert clicks_counted == 2
-    (first_head,) = (head for head in run.seen().heads if head.partition == ONE)
+    (first_head,) = (head for head in run.snapshot().heads if head.partition == ONE)
     assert first_head.counters.repeated == 1

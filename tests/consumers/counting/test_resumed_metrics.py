@@ -161,4 +161,4 @@ def test_an_arm_more_in_a_running_experiment_is_refused_with_what_to_do(tmp_path
     assert "--new-generation, with --from for that time" in message and "unknown_variant" in message
     run(UNTIL_END, CHUNKS)  # as before
     run(UNTIL_END, CHUNKS, config=settings, new_generation=True)
-    assert run.seen().generation.id == 2
+    assert run.snapshot().generation.id == 2

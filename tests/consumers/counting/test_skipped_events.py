@@ -82,7 +82,7 @@ def counted(run: Run) -> list[tuple[object, str]]:
 
 def test_they_fill_no_quarantine_change_no_result_and_are_verified(tmp_path: Path) -> None:
     run = run_over(tmp_path, LINES)
-    assert run.seen().counters == Counters(rows=200, skipped=136, quarantined=4)
+    assert run.snapshot().counters == Counters(rows=200, skipped=136, quarantined=4)
     filtered = run_over(tmp_path / "alone", MEANT, ROLES)
     assert counted(run) == counted(filtered)
     assert verified(run, tmp_path).is_good

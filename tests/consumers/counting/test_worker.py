@@ -322,6 +322,6 @@ def test_a_run_keeps_the_rows_of_its_store_few(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: event_log}, rest="[store]\ncommit_interval_s = 0.01")
     run.clock.tick_s = 0.02
     run(UNTIL_END, [Deliver(4)] * 100)
-    panes = run.seen().panes
+    panes = run.snapshot().panes
     assert len(panes) > len(PANES)
     assert max(size.rows for size in panes) <= 3 * ABOVE

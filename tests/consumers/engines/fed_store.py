@@ -156,7 +156,7 @@ class Fed:
         with closing(self.opened(on_gap=on_gap)) as ledger:
             return ledger.count(number, lambda job: counted(job, parts), record_time)
 
-    def seen(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         with closing(Ledger.open(self.config.store.url)) as ledger:
             return ledger.snapshot()
 
@@ -164,10 +164,10 @@ class Fed:
         return digests(self.config)
 
 
-def digests(of: Config) -> dict[tuple[object, ...], str]:
+def digests(settings: Config) -> dict[tuple[object, ...], str]:
     """The digest of every metric, window and slice of a store."""
     digests_by_key: dict[tuple[object, ...], str] = {}
-    with closing(Ledger.open(of.store.url)) as ledger:
+    with closing(Ledger.open(settings.store.url)) as ledger:
         for window in ("total", "all"):
             for result in read_results(ledger, Query(window=window)).rows:
                 slice_ = tuple(sorted(result.slice.items(), key=repr))
@@ -176,28 +176,28 @@ def digests(of: Config) -> dict[tuple[object, ...], str]:
     return digests_by_key
 
 
-def panes(of: Config) -> dict[Pane, str]:
+def panes(settings: Config) -> dict[Pane, str]:
     """The digest of every pane of a store, those of an experiment too."""
-    with closing(Ledger.open(of.store.url)) as ledger:
+    with closing(Ledger.open(settings.store.url)) as ledger:
         sums = stored(ledger).sums(lambda row: row.pane)
     return {pane: state.digest() for pane, state in sums.items()}
 
 
-def shard_rows(of: Config) -> list[tuple[object, ...]]:
+def shard_rows(settings: Config) -> list[tuple[object, ...]]:
     """The rows of states in a store, without what says which records they count."""
     numbers = (delta.c.id, delta.c.head, delta.c.start_offset, delta.c.end_offset, delta.c.same_as)
     columns = [column for column in delta.c if column not in {*numbers}]
-    return _rows(of, select(*columns, delta.c.same_as.is_(None)).order_by(*columns))
+    return _rows(settings, select(*columns, delta.c.same_as.is_(None)).order_by(*columns))
 
 
-def look_rows(of: Config) -> list[tuple[object, ...]]:
+def look_rows(settings: Config) -> list[tuple[object, ...]]:
     """The readings at all looks of a store, without the offsets of the looks."""
     columns = [look.c.experiment, look.c.watermark_ms, *look_reading.c[1:]]
-    return _rows(of, select(*columns).select_from(look_reading.join(look)).order_by(*columns))
+    return _rows(settings, select(*columns).select_from(look_reading.join(look)).order_by(*columns))
 
 
-def _rows(of: Config, query: Select[Any]) -> list[tuple[object, ...]]:
-    with closing(Ledger.open(of.store.url)) as ledger:
+def _rows(settings: Config, query: Select[Any]) -> list[tuple[object, ...]]:
+    with closing(Ledger.open(settings.store.url)) as ledger:
         return ledger.store.read(lambda now: [tuple(row) for row in now.execute(query)])
 
 

@@ -133,7 +133,7 @@ def test_the_rows_of_many_batches_are_merged_on_the_way(tmp_path: Path) -> None:
         for number in range(2 * ABOVE):
             tasks = [[table([row(1, score=number / 100)])]]
             ledger.count(number, lambda job, tasks=tasks: counted(job, tasks))  # type: ignore[misc]
-    assert max(size.rows for size in fed.seen().panes) <= ABOVE + LEAVE + 1
+    assert max(size.rows for size in fed.snapshot().panes) <= ABOVE + LEAVE + 1
 
 
 @pytest.mark.usefixtures("each_store")
@@ -141,19 +141,19 @@ def test_a_batch_that_is_done_again_counts_once(tmp_path: Path) -> None:
     fed = Fed(tmp_path)
     with closing(fed.opened()) as ledger, pytest.raises(ZeroDivisionError):
         ledger.count(0, lambda job: 1 // 0)  # type: ignore[arg-type,return-value]
-    assert fed.seen().counters.rows == 0
+    assert fed.snapshot().counters.rows == 0
     assert fed.feed(0, [row(), row()])
     before = fed.digests()
     assert not fed.feed(0, [row(), row()])
     assert fed.digests() == before
-    (head,) = fed.seen().heads
+    (head,) = fed.snapshot().heads
     assert (head.next_offset, head.counters.rows) == (1, 2)
 
 
 def test_a_batch_without_rows_moves_the_head_alone(tmp_path: Path) -> None:
     fed = Fed(tmp_path)
     assert fed.feed(0, [])
-    snapshot = fed.seen()
+    snapshot = fed.snapshot()
     assert (snapshot.heads[0].next_offset, snapshot.stored_rows, snapshot.greatest_event_ms) == (
         1,
         0,
@@ -171,7 +171,7 @@ def test_of_two_lives_that_count_a_batch_at_once_one_does(tmp_path: Path) -> Non
             return counted(job, [[table([row()])]])  # type: ignore[arg-type]
 
         assert not slow.count(0, overtaken)  # type: ignore[arg-type]
-    assert fed.seen().counters.rows == 1
+    assert fed.snapshot().counters.rows == 1
 
 
 def test_batches_that_are_missing_stop_the_query_or_are_skipped_on_request(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_batches_that_are_missing_stop_the_query_or_are_skipped_on_request(tmp_p
     with pytest.raises(GapError, match="next offset is 5, but the log holds 7 to 8"):
         fed.feed(7, [row()])
     assert fed.feed(7, [row()], on_gap="skip")
-    (head,) = fed.seen().heads
+    (head,) = fed.snapshot().heads
     assert (head.start_offset, head.next_offset, head.lost) == (4, 8, 2)
 
 
@@ -191,7 +191,7 @@ def test_a_query_that_begins_anew_is_another_log(tmp_path: Path) -> None:
     with pytest.raises(LogChanged, match="is not the one counted"):
         fed.feed(0, [row()])
     assert fed.feed(0, [row()], on_gap="skip")
-    assert fed.seen().counters.rows == 2
+    assert fed.snapshot().counters.rows == 2
 
 
 def test_rows_that_are_refused_go_to_quarantine_with_their_place_in_the_batch(
@@ -205,19 +205,19 @@ def test_rows_that_are_refused_go_to_quarantine_with_their_place_in_the_batch(
         (0, 1, "unknown_variant"), (0, 2, "metric"), (0, 4, "missing_field"),
     ]  # fmt: skip
     assert b'"variant": "z"' in entries[0].payload
-    counters = fed.seen().counters
+    counters = fed.snapshot().counters
     assert (counters.rows, counters.quarantined) == (5, 3)
 
 
 def test_a_row_is_late_beside_the_batches_before_whatever_its_own_order(tmp_path: Path) -> None:
     fed = Fed(tmp_path)
     fed.feed(0, [row(10), row(0)])
-    assert fed.seen().counters.late == 0
+    assert fed.snapshot().counters.late == 0
     fed.feed(1, [row(0), row(20)], [row(8.9), row(9.1)])
-    assert fed.seen().counters.late == 2
+    assert fed.snapshot().counters.late == 2
     for number, tasks in enumerate(([[row(5)]], []), 2):  # an older batch, and one without tasks
         fed.feed(number, *tasks)
-        assert fed.seen().greatest_event_ms == 20 * 60_000
+        assert fed.snapshot().greatest_event_ms == 20 * 60_000
 
 
 def test_rows_that_are_ahead_of_the_time_of_their_record_are_refused(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_rows_that_are_ahead_of_the_time_of_their_record_are_refused(tmp_path: P
     rows.append({**row(2), "timestamp": None})
     fed = Fed(tmp_path)
     fed.feed(0, rows, record_time="timestamp", schema=schema)
-    counters = fed.seen().counters
+    counters = fed.snapshot().counters
     assert (counters.rows, counters.future, counters.quarantined) == (4, 1, 1)
 
 
@@ -236,11 +236,11 @@ def test_windows_are_dropped_after_their_retention_and_rows_below_add_to_totals(
     fed = Fed(tmp_path)
     fed.feed(0, [row(0)])
     fed.feed(1, [row(30 * 60)])
-    snapshot = fed.seen()
+    snapshot = fed.snapshot()
     assert snapshot.generation.floor_ms == 6 * 3_600_000
     assert {p.pane.start_ms for p in snapshot.panes} == {None, 30 * 3_600_000}
     fed.feed(2, [row(0), row(30 * 60)])
-    assert fed.seen().counters.expired == 1
+    assert fed.snapshot().counters.expired == 1
 
 
 def test_a_floor_that_rises_meanwhile_has_the_batch_counted_again(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_floor_that_rises_meanwhile_has_the_batch_counted_again(tmp_path: Path
             return counted(job, [[table([row(0), row(90)])]])  # type: ignore[arg-type]
 
         assert ledger.count(0, raised)  # type: ignore[arg-type]
-    counters = fed.seen().counters
+    counters = fed.snapshot().counters
     assert (len(tries), counters.rows, counters.expired) == (2, 2, 1)
 
 
@@ -272,7 +272,7 @@ def test_too_many_bad_rows_stop_the_query_and_none_of_the_batch_is_counted(
         feed(1, 499)  # 1,000 events and more are judged, those of all batches of a process
         with pytest.raises(ErrorBudgetExceeded, match="1001 of 1001 events"):
             feed(2, 2)
-    assert fed.seen().counters.rows == 999
+    assert fed.snapshot().counters.rows == 999
     with pytest.raises(ErrorBudgetExceeded, match="1099 of 1099 events"):  # and after a restart
         fed.feed(2, [row(variant="z")] * 100)
 
@@ -390,7 +390,7 @@ def test_rows_that_were_refused_are_counted_by_a_retry(fed: Fed, tmp_path: Path)
     retry_store.config = replace(retry_store.config, store=fed.config.store)
     retry_store.feed(2, [])  # the variant is declared
     assert main(words) == 0
-    snapshot = fed.seen()
+    snapshot = fed.snapshot()
     assert (snapshot.counters.rows, snapshot.counters.quarantined) == (4, 0)
     (tmp_path / "whole").mkdir()
     whole = Fed(tmp_path / "whole", **parts)

@@ -72,7 +72,7 @@ def plainly(value: bytes, fields: Mapping[str, str], variants: list[str]) -> lis
         return Fault("not_json", None, SAID)
     if not isinstance(event, dict):
         return Fault("not_an_object", None, f"expected an object, got {shown(event)}")
-    parsed_fields = [_found(event, path, kind) for path, kind in fields.items()]
+    parsed_fields = [_parsed_field(event, path, kind) for path, kind in fields.items()]
     if HALF.search(PAIR.sub("", text)) or any(field.unread for field in parsed_fields):
         faults = [field.fault for field in parsed_fields if field.fault]
         return faults[0] if faults else Fault("not_json", None, SAID)
@@ -93,7 +93,7 @@ class Found(NamedTuple):
     unread: bool = False
 
 
-def _found(event: dict[str, Any], path: str, kind: str) -> Found:
+def _parsed_field(event: dict[str, Any], path: str, kind: str) -> Found:
     node: Any = event
     hidden = False
     *parents, last = path.split(".")

@@ -48,7 +48,7 @@ def event(**fields: object) -> Event:
     return {"ts": 7, "label": 1, "exps": {"e00": "a"}, "country": "de", **fields}
 
 
-def of(events: Sequence[Event], where: str, format: str = "json") -> Delta:
+def delta_of(events: Sequence[Event], where: str, format: str = "json") -> Delta:
     filter_config = of_format(format, **parts(where))
     values = [json.dumps(row).encode() for row in events]
     return counted(filter_config, in_chunks(records(format, values, range(0, len(values), 3)), []))
@@ -86,7 +86,7 @@ def test_what_is_counted_is_what_the_events_that_are_meant_count_alone(
     if format == "arrow":  # where a struct of nulls and no struct are alike
         assume({"e00": None} not in [row["exps"] for row in events])
     meant = [row for row in events if CONDITIONS[where](row)]
-    delta, expected = of(events, where, format), of(meant, "", format)
+    delta, expected = delta_of(events, where, format), delta_of(meant, "", format)
     assert digests(delta) == digests(expected)
     assert delta.counters == replace(
         expected.counters, rows=len(events), skipped=len(events) - len(meant)
@@ -102,8 +102,8 @@ def test_what_is_counted_is_what_the_events_that_are_meant_count_alone(
 
 def test_a_variant_that_is_missing_where_the_event_is_not_meant_is_no_refusal() -> None:
     events = [event(), {"ts": 7}, event(exps={"e01": "a"}), event(exps="none"), event(exps=[1])]
-    assert of(events, "").counters.quarantined == 4
-    delta = of(events, '"exps.e00" = "present"')
+    assert delta_of(events, "").counters.quarantined == 4
+    delta = delta_of(events, '"exps.e00" = "present"')
     assert (delta.counters, delta.quarantine) == (Counters(rows=5, skipped=4), [])
 
 
@@ -134,9 +134,9 @@ def test_a_field_may_hold_what_no_column_takes() -> None:
 def test_numbers_truths_and_texts_are_compared_as_slices_show_them() -> None:
     values: list[object] = [7, 7.0, "7", 7.5, True, "true", 1, "True", False, None]
     events = [event(n=value) for value in values]
-    assert of(events, "n = 7").counters.skipped == 7
-    assert of(events, "n = true").counters.skipped == 8
-    assert of(events, "n = [false, 1]").counters.skipped == 8
+    assert delta_of(events, "n = 7").counters.skipped == 7
+    assert delta_of(events, "n = true").counters.skipped == 8
+    assert delta_of(events, "n = [false, 1]").counters.skipped == 8
 
 
 def test_events_of_a_csv_file_are_chosen_by_its_columns() -> None:

@@ -9,7 +9,7 @@ ZONES = st.integers(-23 * 60, 23 * 60).map(lambda m: timezone(timedelta(minutes=
 TIMES = st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29), timezones=ZONES)  # noqa: DTZ001
 
 
-def one(text: str) -> int | None:
+def parsed_ms(text: str) -> int | None:
     ms, good = iso_to_ms([text])
     return int(ms[0]) if good[0] else None
 
@@ -33,7 +33,7 @@ def test_a_time_is_read_to_the_millisecond_toward_the_past() -> None:
         ("0001-01-01T00:00:00Z", LEAST_MS),
         ("9999-12-31T23:59:59.999Z", GREATEST_MS),
     ):
-        assert one(text) == ms, text
+        assert parsed_ms(text) == ms, text
 
 
 def test_what_is_no_time_with_a_zone_is_refused() -> None:
@@ -49,7 +49,7 @@ def test_what_is_no_time_with_a_zone_is_refused() -> None:
         "0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "2024-01-01T00:00:00Z ",
         "-024-01-01T00:00:00Z", "1704067200", "2024-W01-1T00:00:00Z",
     ):  # fmt: skip
-        assert one(text) is None, text
+        assert parsed_ms(text) is None, text
 
 
 def test_a_bad_text_leaves_its_neighbours_alone() -> None:

@@ -56,12 +56,12 @@ def configs(preset: str) -> list[str]:
     return [block if "[source]" in block else BASE + block for block in blocks]
 
 
-def read(of: Config, lines: Sequence[bytes], topic: str) -> Decoded:
+def read(settings: Config, lines: Sequence[bytes], topic: str) -> Decoded:
     partition = Partition("test", topic, "id", 0)
-    return Decoder(of).decode(replace(chunk(list(lines)), partition=partition))
+    return Decoder(settings).decode(replace(chunk(list(lines)), partition=partition))
 
 
-def exposures_of(decoded: Decoded, of: Config, units: Sequence[str]) -> list[Exposure]:
+def exposures_of(decoded: Decoded, settings: Config, units: Sequence[str]) -> list[Exposure]:
     """The exposures among decoded events. units: the names of their units, which are hashes."""
     assert decoded.kinds is not None
     hashes = np.asarray(hash_ids(list(units))).view(np.uint64).tolist()
@@ -76,7 +76,7 @@ def exposures_of(decoded: Decoded, of: Config, units: Sequence[str]) -> list[Exp
             str(arms.values[arms.codes[i]]),
             int(decoded.times_ms[i]),
         )
-        for i in np.flatnonzero(decoded.kinds == exposure_kind(of)).tolist()
+        for i in np.flatnonzero(decoded.kinds == exposure_kind(settings)).tolist()
     ]
 
 

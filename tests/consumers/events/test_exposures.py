@@ -56,9 +56,9 @@ def exposed(exposures: str = EXPOSURES, rest: str = RANKER, **parts: str) -> Con
     return config(rest=exposures + rest, windows=windows, **{**defaults, **parts})
 
 
-def decode(events: Sequence[Any], of: Config | None = None) -> Decoded:
+def decode(events: Sequence[Any], settings: Config | None = None) -> Decoded:
     lines = [json.dumps(event).encode() for event in events]
-    return Decoder(of or exposed()).decode(chunk(lines))
+    return Decoder(settings or exposed()).decode(chunk(lines))
 
 
 def hashes(*units: str) -> list[int]:

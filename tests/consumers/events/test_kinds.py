@@ -33,14 +33,14 @@ CLICK = {"kind": "click", "id": "x", "ts": 11}
 PAID = {"kind": "paid", "id": "y", "ts": 12, "price": 2.5}
 
 
-def split(others: str = "refuse", more: str = "", **parts: str) -> Config:
-    rest, slices = JOIN.replace("OTHERS", others) + more, 'by = [["variant"], ["phase"]]'
+def split(policy: str = "refuse", tables: str = "", **parts: str) -> Config:
+    rest, slices = JOIN.replace("OTHERS", policy) + tables, 'by = [["variant"], ["phase"]]'
     return config(event=EVENT, slices=slices, rest=rest, **parts)
 
 
-def decode(events: Sequence[Any], of: Config | None = None) -> Decoded:
+def decode(events: Sequence[Any], settings: Config | None = None) -> Decoded:
     lines = [json.dumps(event).encode() for event in events]
-    return Decoder(of or split()).decode(chunk(lines))
+    return Decoder(settings or split()).decode(chunk(lines))
 
 
 def test_each_event_has_what_its_kind_has() -> None:
@@ -148,7 +148,7 @@ def test_a_refused_row_of_an_arrow_message_is_quarantined_alone() -> None:
 
 
 def test_impressions_and_outcomes_have_event_ids_alike() -> None:
-    settings = split(more='[dedup]\nevent_id = "event"')
+    settings = split(tables='[dedup]\nevent_id = "event"')
     for events in ([{**SHOWN, "event": "a"}, {**PAID, "event": "b"}], []):
         piece = decode(events, settings)
         assert piece.event_ids is not None

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from streammetrics_consumers.events import messages
 from streammetrics_consumers.events.decoder import Decoder
@@ -171,6 +171,9 @@ CUTS = st.lists(st.integers(0, 30), max_size=6)
 
 @settings(deadline=None)
 @given(streams(), CUTS, CUTS, st.sampled_from(TEXTS), st.integers(1, 600))
+@example([b""], [], [], "array", 1)
+@example([b"", b""], [1], [], "array", 1)
+@example([b""], [], [], "ndjson", 1)
 def test_no_cut_into_messages_or_pieces_leaves_a_trace(
     events: list[bytes], cuts: list[int], chunks: list[int], format: str, shard: int
 ) -> None:
@@ -180,7 +183,6 @@ def test_no_cut_into_messages_or_pieces_leaves_a_trace(
         values = records(format, events, cuts)
         delta = counted(CONFIGS[format], in_chunks(values, chunks))
     assert digests(delta) == digests(whole)
-    # A message whose only event is empty is an empty message, and an empty event.
     assert delta.counters == whole.counters
     assert [r for _, _, r in positions(delta)] == [r for _, _, r in positions(whole)]
 

@@ -40,7 +40,7 @@ where = { surface = "search" }
 BY_USER = f'{METRICS}\ngauc = {{ type = "GroupedAUC" }}'
 
 
-def made(**parts: str) -> Config:
+def make_config(**parts: str) -> Config:
     return config(**{"event": ASSIGNED, "metrics": METRICS, "rest": REST, **parts})
 
 
@@ -62,9 +62,9 @@ def rows_of(delta: Delta, name: str) -> dict[object, int]:
     return rows_by_arm
 
 
-def counted(value: bytes, of: Config | None = None) -> tuple[Arms, Arms]:
+def counted(value: bytes, settings: Config | None = None) -> tuple[Arms, Arms]:
     """The arms that an event counts for in both experiments; others count it in any case."""
-    delta = messages.counted(of or made(), [chunk([value])])
+    delta = messages.counted(settings or make_config(), [chunk([value])])
     assert not delta.quarantine, delta.quarantine[0]
     assert delta.counters.rows == 1
     assert any(shard.metric == "ctr" for shard in states_of(delta))
@@ -120,13 +120,13 @@ HOSTILE: list[tuple[str, dict[str, str], Arms, Arms]] = [
 def test_an_event_counts_whatever_the_fields_of_experiments_are(
     fields: dict[str, str], x: Arms, y: Arms
 ) -> None:
-    settings = made(source='kind = "file"\npath = "e.jsonl"\nmax_event_bytes = 1000000')
+    settings = make_config(source='kind = "file"\npath = "e.jsonl"\nmax_event_bytes = 1000000')
     assert counted(with_fields(**fields), settings) == (x, y)
 
 
 def test_wrong_values_of_other_events_change_nothing() -> None:
     values = [with_fields(**fields) for _, fields, _, _ in HOSTILE]
-    settings = made(source='kind = "file"\npath = "e.jsonl"\nmax_event_bytes = 1000000')
+    settings = make_config(source='kind = "file"\npath = "e.jsonl"\nmax_event_bytes = 1000000')
     together = messages.counted(settings, [chunk(values)])
     assert not together.quarantine
     expected: dict[str, Arms] = {"x": {}, "y": {}}
@@ -157,13 +157,13 @@ def test_what_is_no_json_or_lacks_another_field_is_refused_as_ever(
     broken: bytes, reason: str
 ) -> None:
     good = with_fields()
-    delta = messages.counted(made(metrics=BY_USER), [chunk([good, broken, good])])
+    delta = messages.counted(make_config(metrics=BY_USER), [chunk([good, broken, good])])
     assert [(entry.offset, entry.reason) for entry in delta.quarantine] == [(1, reason)]
     assert rows_of(delta, "x") == {"a": 2}
 
 
 def test_a_field_that_a_metric_reads_too_is_required_as_ever() -> None:
-    settings = made(rest=REST.replace('"session"', '"user"'), metrics=BY_USER)
+    settings = make_config(rest=REST.replace('"session"', '"user"'), metrics=BY_USER)
     value = with_fields().replace(b'"u1"', b"null")
     delta = messages.counted(settings, [chunk([value])])
     assert [entry.reason for entry in delta.quarantine] == ["missing_field"]
@@ -171,9 +171,9 @@ def test_a_field_that_a_metric_reads_too_is_required_as_ever() -> None:
 
 
 def test_a_field_that_slices_read_too_is_refused_where_slices_refuse_it() -> None:
-    settings = made(slices='by = [["exps.x"]]')
+    settings = make_config(slices='by = [["exps.x"]]')
     assert counted(with_fields(exps=""), settings) == ({}, {})
-    assert counted(with_fields(exps='{"x": 0.5}'), made()) == ({}, {})
+    assert counted(with_fields(exps='{"x": 0.5}'), make_config()) == ({}, {})
     delta = messages.counted(settings, [chunk([with_fields(exps='{"x": {}}')])])
     assert [entry.field for entry in delta.quarantine] == ["exps.x"]
 
@@ -182,7 +182,7 @@ CSV = "ts,variant,user,label,score,phase,exps.x,exps.y,session,surface"
 
 
 def test_empty_and_lacking_columns_of_csv_are_absent() -> None:
-    settings = made(source='kind = "file"\npath = "e.csv"', event=ASSIGNED)
+    settings = make_config(source='kind = "file"\npath = "e.csv"', event=ASSIGNED)
     row = "2024-01-01T00:00:00Z,a,u1,0,0.25,fit"
     header = tuple(CSV.split(","))
     values = [f"{row},{cells}".encode() for cells in ("a,b,s1,search", ",b,s1,home", "c,b,,search")]
@@ -225,7 +225,7 @@ def test_columns_of_any_type_refuse_no_message_and_no_file(
     assert (rows_of(delta, "x"), rows_of(delta, "y")) == (x, y)
     path = tmp_path / "events.parquet"
     pyarrow.parquet.write_table(table, path)
-    settings = made(source=f'kind = "file"\npath = "{path}"')
+    settings = make_config(source=f'kind = "file"\npath = "{path}"')
     chunks = [replace(part, partition=LOG) for part in drained(assigned(path))]
     delta = messages.counted(settings, chunks)
     assert not delta.quarantine
@@ -277,7 +277,7 @@ def test_arms_and_units_in_the_key_and_headers_of_records_are_optional_too() -> 
 
 def test_states_of_optional_units_are_those_of_required_ones() -> None:
     values = [with_fields(session=f'"s{i % 3}"') for i in range(9)]
-    delta = messages.counted(made(), [chunk(values)])
+    delta = messages.counted(make_config(), [chunk(values)])
     (state,) = (s.state for s in states_of(delta)
                 if s.metric == "experiment/x/ctr" and s.start_ms is None)  # fmt: skip
     ctr = UserGroups(Ratio())

@@ -18,23 +18,23 @@ from tests.consumers import interacting_run
 from tests.consumers.experiment_run import run, write
 
 
-def flipped(store: Path, at: int, metric: str = "experiment/ctr") -> None:
+def flipped(store: Path, percentage: int, metric: str = "experiment/ctr") -> None:
     """One bit of each state of the experiment's metric flips, at this percentage of its bytes."""
     clause = f"FROM delta WHERE metric = '{metric}' AND state IS NOT NULL"
     with closing(sqlite3.connect(store)) as connection, connection:
         for number, state in connection.execute(f"SELECT id, state {clause}").fetchall():
-            place = len(state) * at // 100
+            place = len(state) * percentage // 100
             wrong = state[:place] + bytes([state[place] ^ 4]) + state[place + 1 :]
             connection.execute("UPDATE delta SET state = ? WHERE id = ?", (wrong, number))
 
 
-@pytest.mark.parametrize("at", [50, 0, 10, 99])
+@pytest.mark.parametrize("percentage", [50, 0, 10, 99])
 def test_a_damaged_state_of_the_experiment_ends_the_readers_with_an_error(
-    at: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    percentage: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = write(tmp_path, rows=200)
     store = run(config)
-    flipped(store, at)
+    flipped(store, percentage)
     report = str(tmp_path / "report.html")
     for command in (
         ["results", str(store)],
@@ -47,14 +47,14 @@ def test_a_damaged_state_of_the_experiment_ends_the_readers_with_an_error(
         assert "; restore the " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("at", [50, 0, 10, 99])
+@pytest.mark.parametrize("percentage", [50, 0, 10, 99])
 def test_a_damaged_state_of_one_of_several_is_said_and_the_others_are_shown(
-    at: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    percentage: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = interacting_run.make(tmp_path, interacting_run.entries(asked=["colour"]))
+    store = interacting_run.make(tmp_path, interacting_run.entries(experiments=["colour"]))
     with closing(Ledger.open(str(store))) as ledger:
         whole = {entry.name: entry for entry in ExperimentIndex(ledger).answer().experiments}
-    flipped(store, at, "experiment/ranker/ctr")
+    flipped(store, percentage, "experiment/ranker/ctr")
     with closing(Ledger.open(str(store))) as ledger:
         index = ExperimentIndex(ledger).answer()
         gauges = exposition(ledger, NO_WORKERS).decode()

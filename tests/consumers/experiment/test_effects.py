@@ -74,13 +74,13 @@ def test_the_covariate_is_taken_out_of_every_window_and_of_looks(tmp_path: Path)
     assert main(["run", str(config), "--until-end", "--no-serve"]) == 3
 
 
-def with_users_of_both(folder: Path, cluster: str, word: str, *, there: bool) -> ResultsAnswer:
+def with_users_of_both(folder: Path, cluster: str, word: str, *, has_mixed: bool) -> ResultsAnswer:
     """The results of forty users, of whom two may be in both variants."""
     events = []
     for i in range(800):
         user: str | int = f"u{i % 40}" if i % 40 != 7 else 7
         is_mixed = user in BOTH
-        if is_mixed and not there:
+        if is_mixed and not has_mixed:
             continue
         variant = ("old", "new")[(i // 40 if is_mixed else i) % 2]
         event = {"ts": f"1970-01-01T00:{i // 20:02d}:00Z", "variant": variant, "user": user}
@@ -101,9 +101,9 @@ def with_users_of_both(folder: Path, cluster: str, word: str, *, there: bool) ->
 def test_users_of_several_variants_are_ignored_and_stay_stored(
     tmp_path: Path, cluster: str
 ) -> None:
-    dropped = with_users_of_both(tmp_path / "dropped", cluster, "drop", there=True)
-    keep_answer = with_users_of_both(tmp_path / "kept", cluster, "keep", there=True)
-    clean = with_users_of_both(tmp_path / "clean", cluster, "keep", there=False)
+    dropped = with_users_of_both(tmp_path / "dropped", cluster, "drop", has_mixed=True)
+    keep_answer = with_users_of_both(tmp_path / "kept", cluster, "keep", has_mixed=True)
+    clean = with_users_of_both(tmp_path / "clean", cluster, "keep", has_mixed=False)
     (drop_rows,), (clean_rows,), (all_,) = (
         [dumps(altered(row, sentence="")) for row in answer.comparisons]
         for answer in (dropped, clean, keep_answer)

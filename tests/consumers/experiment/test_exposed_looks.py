@@ -24,7 +24,7 @@ from tests import exposed_scenes
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The store of the scene, which has had two looks."""
-    return exposed_scenes.made(tmp_path_factory.mktemp("exposed"))
+    return exposed_scenes.make_store(tmp_path_factory.mktemp("exposed"))
 
 
 @pytest.fixture

@@ -18,16 +18,16 @@ BUYERS = '{ type = "UnitRate", inputs = { values = "amount" } }'
 RATE = GuardrailConfig("revenue.above_zero", 0.0, True, required=False)
 
 
-def experiment(metrics: str, decision: str = '["revenue"]', more: str = "") -> ExperimentConfig:
+def experiment(metrics: str, decision: str = '["revenue"]', keys: str = "") -> ExperimentConfig:
     """The experiment of a config with these metrics."""
-    rest = f'[experiment]\ncontrol = "a"\ndecision = {decision}\nmde = 1.0\n{more}'
+    rest = f'[experiment]\ncontrol = "a"\ndecision = {decision}\nmde = 1.0\n{keys}'
     return config(metrics=metrics, rest=rest).experiments[""]
 
 
 @pytest.mark.parametrize("cluster", ["groups", "none"])
 def test_beside_a_mean_per_row_its_rate_is_a_guardrail_by_default(cluster: str) -> None:
     entry = MOMENTS.replace("}, b", f'}}, cluster = "{cluster}", b')
-    experiment_config = experiment(f"revenue = {entry}", more=f'cluster = "{cluster}"')
+    experiment_config = experiment(f"revenue = {entry}", keys=f'cluster = "{cluster}"')
     assert experiment_config.guardrails == (RATE,)
     assert experiment_config.plan["mdes"] == {"revenue.above_zero": 0.01}
     lower = experiment("revenue = " + MOMENTS.replace("higher", "lower"))
@@ -35,7 +35,7 @@ def test_beside_a_mean_per_row_its_rate_is_a_guardrail_by_default(cluster: str) 
 
 
 @pytest.mark.parametrize(
-    ("metrics", "decision", "more"),
+    ("metrics", "decision", "keys"),
     [
         (f"revenue = {MOMENTS}", '["revenue"]', "watch_rates = false"),
         ("revenue = " + MOMENTS.replace("higher", "none"), '["revenue"]', ""),
@@ -45,14 +45,14 @@ def test_beside_a_mean_per_row_its_rate_is_a_guardrail_by_default(cluster: str) 
     ],
 )
 def test_a_mean_per_row_has_no_second_rate_and_other_views_none(
-    metrics: str, decision: str, more: str
+    metrics: str, decision: str, keys: str
 ) -> None:
-    assert experiment(metrics, decision, more).guardrails == ()
+    assert experiment(metrics, decision, keys).guardrails == ()
 
 
 def test_a_mean_per_row_and_its_rate_are_compared_over_epochs() -> None:
     epochs = 'epochs = ["2026-01-01T00:00:00Z"]'
-    assert experiment(f"revenue = {MOMENTS}", more=epochs).guardrails == (RATE,)
+    assert experiment(f"revenue = {MOMENTS}", keys=epochs).guardrails == (RATE,)
 
 
 def test_of_values_with_a_mean_over_units_and_one_per_row_one_rate_is_watched() -> None:
@@ -74,14 +74,14 @@ mde = 1.0
 )
 
 
-def orders(folder: Path, first: int, more: str = "") -> str:
+def orders(folder: Path, first: int, keys: str = "") -> str:
     """The config, and a log with 400 more orders of both arms."""
     with (folder / "orders.jsonl").open("a", encoding="utf-8") as log:
         for i in range(first, first + 400):
             ts = f"1970-01-01T00:{i // 60:02d}:{i % 60:02d}Z"
             event = {"ts": ts, "variant": ("old", "new")[i % 2], "user": f"u{i}", "amount": i % 7}
             log.write(json.dumps(event) + "\n")
-    (folder / "orders.toml").write_text(CONFIG + more, encoding="utf-8")
+    (folder / "orders.toml").write_text(CONFIG + keys, encoding="utf-8")
     return str(folder / "orders.toml")
 
 

@@ -157,7 +157,7 @@ def test_the_rate_beside_a_mean_over_units_is_a_guardrail_by_default(
 
 
 @pytest.mark.parametrize(
-    ("more", "metrics"),
+    ("keys", "metrics"),
     [
         ("watch_rates = false", "revenue = " + REVENUE % "higher"),
         ("", "revenue = " + REVENUE % "none"),
@@ -168,13 +168,13 @@ def test_the_rate_beside_a_mean_over_units_is_a_guardrail_by_default(
         ("", 'revenue = { type = "Ratio", inputs = { numerators = "amount" }, better = "higher" }'),
     ],
 )  # fmt: skip
-def test_a_rate_is_not_watched_twice_nor_without_a_direction(more: str, metrics: str) -> None:
+def test_a_rate_is_not_watched_twice_nor_without_a_direction(keys: str, metrics: str) -> None:
     experiment = config(
         metrics=metrics,
-        rest=f'[experiment]\ncontrol = "a"\ndecision = ["revenue"]\nmde = 1.0\n{more}',
+        rest=f'[experiment]\ncontrol = "a"\ndecision = ["revenue"]\nmde = 1.0\n{keys}',
     ).experiments[""]
     assert all(guardrail.required for guardrail in experiment.guardrails)
-    assert len(experiment.guardrails) == ("guardrails" in more)
+    assert len(experiment.guardrails) == ("guardrails" in keys)
 
 
 def test_a_store_shows_the_rate_that_is_watched(

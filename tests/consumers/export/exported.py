@@ -26,7 +26,7 @@ HOSTILE = 'a "quote", a\nline,\r\nanother, é甲\x00'
 def count(folder: Path, events: Sequence[object] = EVENTS) -> Path:
     """Count these events, or go on with those that are new, with an experiment; the store."""
     write_events(folder, events)
-    path = write_config(folder, more=EXPERIMENT)
+    path = write_config(folder, rest=EXPERIMENT)
     assert main(["run", str(path), "--until-end", "--no-serve"]) == 0
     return folder / "store.db"
 

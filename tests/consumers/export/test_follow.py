@@ -114,11 +114,11 @@ class Fatal:
             raise Killed
         os.fsync(descriptor)
 
-    def replace(self, path: Path, other: Path) -> None:
+    def replace(self, path: Path, target: Path) -> None:
         """Rename."""
         if self.kill():
             raise Killed
-        os.replace(path, other)
+        os.replace(path, target)
 
     def islice(self, rows: Iterator[Any], size: int) -> Iterator[Any]:
         """The rows of the next group of a parquet file."""

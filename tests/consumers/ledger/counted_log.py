@@ -47,7 +47,7 @@ def parts_of(pane: Pane, offsets: range, keys: int, log: int, ranges: int) -> Se
 
 def committed(
     ledger: Ledger,
-    of: Generation,
+    generation: Generation,
     head: Head,
     n: int,
     *,
@@ -64,7 +64,7 @@ def committed(
         for shard in split(pane, state_of(pane, offsets, keys, head.partition.number), limit)
     ]
     commit = Commit(head, offsets.start, offsets.stop, offsets.stop, Counters(n), shards)
-    return ledger.commit(of, commit)
+    return ledger.commit(generation, commit)
 
 
 def begun(ledger: Ledger) -> tuple[Generation, list[Head]]:

@@ -47,20 +47,20 @@ from tests.depth import DEEP
 AUC = Pane("auc", 0, None, None)
 
 
-def row(id_: int, at: int, ranges: int, start: int, end: int, nbytes: int) -> DeltaMetadata:
-    return DeltaMetadata(id_, AUC, at, ranges, 1, start, end, nbytes, None)
+def row(id_: int, key_range: int, ranges: int, start: int, end: int, nbytes: int) -> DeltaMetadata:
+    return DeltaMetadata(id_, AUC, key_range, ranges, 1, start, end, nbytes, None)
 
 
 def in_a_row(
-    n: int, nbytes: int = 100, ranges: int = 1, at: int = 0, first: int = 0
+    n: int, nbytes: int = 100, ranges: int = 1, key_range: int = 0, first: int = 0
 ) -> list[DeltaMetadata]:
     return [
-        row(first + i, at, ranges, 10 * (first + i), 10 * (first + i) + 10, nbytes)
+        row(first + i, key_range, ranges, 10 * (first + i), 10 * (first + i) + 10, nbytes)
         for i in range(n)
     ]
 
 
-def done(
+def extents_after_merge(
     extents: Sequence[DeltaMetadata], group: MergeGroup, next_id: int, size: int
 ) -> list[DeltaMetadata]:
     """What stands after a group was merged, where its rows add up to `size` bytes a range."""
@@ -96,7 +96,7 @@ def test_an_old_large_row_waits_until_those_after_it_are_half_as_large() -> None
 
 
 def test_ranges_of_keys_that_share_none_are_merged_apart() -> None:
-    extents = [*in_a_row(40, ranges=2), *in_a_row(40, ranges=2, at=1, first=100)]
+    extents = [*in_a_row(40, ranges=2), *in_a_row(40, ranges=2, key_range=1, first=100)]
     groups = plan(extents)
     assert [{extent.key_range for extent in group.extents} for group in groups] == [{0}, {1}]
     assert [group.ranges for group in groups] == [2, 2]
@@ -104,7 +104,7 @@ def test_ranges_of_keys_that_share_none_are_merged_apart() -> None:
 
 def test_depth_counts_the_rows_over_one_key_and_each_row_lies_in_one_of_fewer_ranges() -> None:
     assert [node(row(0, key_range, 4, 0, 1, 9), 2) for key_range in range(4)] == [0, 0, 1, 1]
-    assert depth([*in_a_row(5, ranges=4), *in_a_row(7, ranges=4, at=1)]) == 7
+    assert depth([*in_a_row(5, ranges=4), *in_a_row(7, ranges=4, key_range=1)]) == 7
     assert depth([*in_a_row(5, ranges=4), *in_a_row(7, ranges=2), *in_a_row(1)]) == 13
 
 
@@ -122,7 +122,7 @@ def test_rows_side_by_side_are_merged_or_cut_together() -> None:
         replace(half, start_offset=10 * i, end_offset=10 * i + 10)
         for key_range in (0, 1)
         for i, half in enumerate(
-            in_a_row(ABOVE, ranges=2, at=key_range, first=1 + 100 * key_range), start=1
+            in_a_row(ABOVE, ranges=2, key_range=key_range, first=1 + 100 * key_range), start=1
         )
     ]
     extents = [*in_a_row(1), *halves]
@@ -167,7 +167,7 @@ def test_a_byte_is_written_a_few_times_however_long_it_goes_on() -> None:
         for group in plan(extents):
             size = sum(extent.nbytes for extent in group.extents)
             written += size
-            extents = done(extents, group, 10_000 + i, size)
+            extents = extents_after_merge(extents, group, 10_000 + i, size)
         assert depth(extents) <= ABOVE + 1
     assert written <= 8 * 400 * 100
 
@@ -179,7 +179,7 @@ def test_it_comes_to_an_end_where_nothing_can_be_merged_within_the_limit() -> No
         if not groups:
             break
         for group in groups:
-            extents = done(extents, group, 10_000 + len(extents) * 100, 20)
+            extents = extents_after_merge(extents, group, 10_000 + len(extents) * 100, 20)
     assert depth(extents) == 1
 
 
@@ -388,7 +388,7 @@ def test_it_ends_while_a_worker_commits_more_than_it_merges(tmp_path: Path) -> N
         counted = {head.id: head.next_offset for head in heads}
         merges = 0
 
-        def commit_more(done: Compacted) -> None:
+        def commit_more(compacted: Compacted) -> None:
             nonlocal merges
             merges += 1
             assert merges < 50, "it merges what is counted while it runs"

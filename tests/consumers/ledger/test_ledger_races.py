@@ -129,14 +129,14 @@ def test_transactions_that_wait_for_each_other_are_tried_again(tmp_path: Path) -
     barrier = threading.Barrier(2)
 
     def work(n: int) -> None:
-        def cross(connection: Connection, again: bool) -> None:
+        def cross(connection: Connection, is_retry: bool) -> None:
             for turn, head_id in enumerate((ids[n], ids[1 - n])):
                 connection.execute(
                     update(head_table)
                     .where(head_table.c.id == head_id)
                     .values(lost=head_table.c.lost + 1)
                 )
-                if turn == 0 and not again and store.engine.dialect.name != "sqlite":
+                if turn == 0 and not is_retry and store.engine.dialect.name != "sqlite":
                     barrier.wait(LIMIT_S)
 
         url = str(tmp_path / "ledger.db")

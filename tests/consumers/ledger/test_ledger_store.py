@@ -92,7 +92,7 @@ BOTH = (False, True)
 
 
 @pytest.mark.parametrize(
-    ("make", "name", "creates", "said"),
+    ("make", "name", "creates", "message"),
     [
         (text, "{0}", BOTH, "not a SQLite database"),
         (os.mkfifo, "{0}", BOTH, "expected a file, got a pipe or a device; correct the"),
@@ -107,7 +107,7 @@ BOTH = (False, True)
     ],
 )
 def test_what_is_no_store_is_refused_and_left_as_it_is(
-    path: Path, make: Callable[[Path], None], name: str, creates: list[bool], said: str
+    path: Path, make: Callable[[Path], None], name: str, creates: list[bool], message: str
 ) -> None:
     def contents() -> object:  # of a database, all but its journal mode
         return path.read_bytes()[100:] if path.is_file() else path.exists()
@@ -117,7 +117,7 @@ def test_what_is_no_store_is_refused_and_left_as_it_is(
     for create in creates:
         with pytest.raises(NotAStore) as caught:
             Ledger.open(name.format(path), create=create)
-        assert said.format(path) in str(caught.value)
+        assert message.format(path) in str(caught.value)
         assert "secret" not in str(caught.value)
         assert contents() == before
 
@@ -192,14 +192,14 @@ def test_a_lock_that_is_let_go_of_is_waited_for(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "kind", "said", "exit_code"),
+    ("limit", "kind", "message", "exit_code"),
     [
         ("max_page_count = {pages}", StoreUnavailable, "disk is full; free some space", 75),
         ("query_only = ON", LedgerError, "cannot be written", 1),
     ],
 )
 def test_a_full_disk_and_a_store_that_cannot_be_written_lose_nothing(
-    path: Path, limit: str, kind: type[LedgerError], said: str, exit_code: int
+    path: Path, limit: str, kind: type[LedgerError], message: str, exit_code: int
 ) -> None:
     with closing(open_store(str(path), create=True, pauses_s=())) as store:
         ledger = Ledger(store)
@@ -212,7 +212,7 @@ def test_a_full_disk_and_a_store_that_cannot_be_written_lose_nothing(
         def set_limit(connection: sqlite3.Connection, _: object) -> None:
             connection.execute(f"PRAGMA {limit.format(pages=pages)}").close()
 
-        with pytest.raises(kind, match=said) as caught:
+        with pytest.raises(kind, match=message) as caught:
             ledger.commit(generation, four_rows(head, 1 << 20))
         assert caught.value.exit_code == exit_code
         assert ledger.heads(generation) == (head,)

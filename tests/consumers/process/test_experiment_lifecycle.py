@@ -37,7 +37,7 @@ def started(folder: Path, rest: str = FIRST, n: int = N) -> Run:
     return run
 
 
-def of(run: Run, rest: str) -> Config:
+def config_of(run: Run, rest: str) -> Config:
     settings = config(event=EVENTS, metrics=METRICS, rest=rest + EACH)
     return replace(settings, store=run.config.store)
 
@@ -50,13 +50,13 @@ def go_on(run: Run, rest: str, n: int = N, drop: Names = (), resume: Names = ())
     start = len(run.logs[ONE].values)
     run.logs[ONE].append(*ALL[start : start + n])
     options = replace(UNTIL_END, requested=Requested(drop, resume))
-    run(options, CHUNKS, config=of(run, rest))
+    run(options, CHUNKS, config=config_of(run, rest))
 
 
 def lines(run: Run, rest: str, drop: Names = (), resume: Names = ()) -> list[str]:
     """What `run --check` says of experiments, besides when they can be judged."""
     options = replace(Options(), requested=Requested(drop, resume))
-    messages = check(of(run, rest), options, opener=run.opener)
+    messages = check(config_of(run, rest), options, opener=run.opener)
     return [line for line in messages if line.startswith("experiment") and " judged" not in line
             and "needs" not in line and "nothing is" not in line]  # fmt: skip
 
@@ -71,7 +71,7 @@ def states(run: Run, name: str) -> dict[str, bytes]:
     }
 
 
-def alone(folder: Path, name: str, rest: str, *ranges: range) -> dict[str, bytes]:
+def separate_states(folder: Path, name: str, rest: str, *ranges: range) -> dict[str, bytes]:
     """The totals of a store that counts these events alone."""
     folder.mkdir()
     values = [ALL[i] for places in ranges for i in places]
@@ -81,7 +81,7 @@ def alone(folder: Path, name: str, rest: str, *ranges: range) -> dict[str, bytes
 
 
 def metrics(run: Run, name: str) -> list[Metric]:
-    return [m for m in run.seen().generation.metrics if m.metric_set == experiment_set(name)]
+    return [m for m in run.snapshot().generation.metrics if m.metric_set == experiment_set(name)]
 
 
 def test_an_added_experiment_counts_from_the_offsets_reached_so_far(tmp_path: Path) -> None:
@@ -92,12 +92,12 @@ def test_an_added_experiment_counts_from_the_offsets_reached_so_far(tmp_path: Pa
     ]
     assert not metrics(run, "three")
     go_on(run, FIRST + SECOND)
-    assert run.seen().generation.id == 1
+    assert run.snapshot().generation.id == 1
     assert {tuple(m.start_offsets.values()) for m in metrics(run, "three")} == {(N,)}
     assert {tuple(m.start_offsets.values()) for m in metrics(run, "plain")} == {()}
-    assert states(run, "three") == alone(tmp_path / "b", "three", SECOND, range(N, 2 * N))
-    assert states(run, "plain") == alone(tmp_path / "a", "plain", FIRST, range(2 * N))
-    assert verified(run, tmp_path, of(run, FIRST + SECOND)).is_good
+    assert states(run, "three") == separate_states(tmp_path / "b", "three", SECOND, range(N, 2 * N))
+    assert states(run, "plain") == separate_states(tmp_path / "a", "plain", FIRST, range(2 * N))
+    assert verified(run, tmp_path, config_of(run, FIRST + SECOND)).is_good
 
 
 def test_an_experiment_that_leaves_the_config_ends_on_request_and_its_counts_stay(
@@ -117,7 +117,7 @@ def test_an_experiment_that_leaves_the_config_ends_on_request_and_its_counts_sta
     go_on(run, FIRST, drop=("experiment/three",))
     assert all(metric.ended for metric in metrics(run, "three"))
     assert states(run, "three") == before != {}
-    assert states(run, "plain") == alone(tmp_path / "a", "plain", FIRST, range(2 * N))
+    assert states(run, "plain") == separate_states(tmp_path / "a", "plain", FIRST, range(2 * N))
     go_on(run, FIRST, 0, drop=("experiment/three",))  # a restart repeats its request
     assert lines(run, FIRST) == ["experiment plain: goes on unchanged"]
 
@@ -137,9 +137,9 @@ def test_an_ended_experiment_is_resumed_with_a_hole(tmp_path: Path) -> None:
     )
     go_on(run, FIRST + SECOND, resume=("experiment/three",))
     assert {tuple(m.holes.values()) for m in metrics(run, "three")} == {(((N, 2 * N),),)}
-    expected = alone(tmp_path / "b", "three", SECOND, range(N), range(2 * N, 3 * N))
+    expected = separate_states(tmp_path / "b", "three", SECOND, range(N), range(2 * N, 3 * N))
     assert states(run, "three") == expected
-    assert verified(run, tmp_path, of(run, FIRST + SECOND)).is_good
+    assert verified(run, tmp_path, config_of(run, FIRST + SECOND)).is_good
 
 
 def test_an_end_is_declared_and_moved_while_all_counted_events_are_before_both(
@@ -150,19 +150,19 @@ def test_an_end_is_declared_and_moved_while_all_counted_events_are_before_both(
     assert lines(run, ending) == [
         f"experiment plain: goes on; it ends at {HALF_PAST_TWO} (had none before)"
     ]
-    revision = run.seen().generation.revision
+    revision = run.snapshot().generation.revision
     go_on(run, ending, 0)
-    assert run.seen().generation.revision == revision + 1
+    assert run.snapshot().generation.revision == revision + 1
     earlier = ending.replace("02:30", "02:15")
     assert lines(run, earlier) == [
         f"experiment plain: goes on; it ends at 2024-01-01T02:15:00Z (was {HALF_PAST_TWO})"
     ]
     assert lines(run, FIRST) == [f"experiment plain: goes on; it has no end (was {HALF_PAST_TWO})"]
     go_on(run, earlier, 2 * N)
-    assert run.seen().generation.id == 1
-    assert states(run, "plain") == alone(tmp_path / "a", "plain", earlier, range(3 * N))
-    assert states(run, "plain") != alone(tmp_path / "b", "plain", FIRST, range(3 * N))
-    assert verified(run, tmp_path, of(run, earlier)).is_good
+    assert run.snapshot().generation.id == 1
+    assert states(run, "plain") == separate_states(tmp_path / "a", "plain", earlier, range(3 * N))
+    assert states(run, "plain") != separate_states(tmp_path / "b", "plain", FIRST, range(3 * N))
+    assert verified(run, tmp_path, config_of(run, earlier)).is_good
     for later in (ending, FIRST):  # it is over
         with pytest.raises(SettingsChanged, match="experiment plain: it ended at 2024-01-01T02:15"):
             lines(run, later)
@@ -190,9 +190,9 @@ def test_texts_change_and_its_counts_and_looks_stay(tmp_path: Path) -> None:
         "experiment plain: goes on; archived: lists leave it out; what is shown changes: "
         "hypothesis, title; its counts and its looks stay"
     ]
-    revision = run.seen().generation.revision
+    revision = run.snapshot().generation.revision
     go_on(run, definition, 0)
-    assert run.seen().generation.revision == revision
+    assert run.snapshot().generation.revision == revision
     (shown,) = {
         (s["name"], s["hypothesis"], s["archived"])
         for m in metrics(run, "plain")
@@ -213,7 +213,9 @@ def test_further_metrics_begin_and_end_in_an_experiment_that_goes_on(tmp_path: P
     go_on(run, definition)
     assert (
         states(run, "plain")["experiment/plain/auc"]
-        == alone(tmp_path / "a", "plain", definition, range(N, 2 * N))["experiment/plain/auc"]
+        == separate_states(tmp_path / "a", "plain", definition, range(N, 2 * N))[
+            "experiment/plain/auc"
+        ]
     )
     with pytest.raises(SettingsChanged, match=r"end it with --drop-metric experiment/plain/auc\n"):
         lines(run, FIRST)
@@ -226,7 +228,7 @@ def test_further_metrics_begin_and_end_in_an_experiment_that_goes_on(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('control = "a"', 'control = "b"', 'control was "a", is "b"'),
         ("mde = 0.1", "mde = 0.2", "mde was 0.1, is 0.2"),
@@ -238,14 +240,14 @@ def test_further_metrics_begin_and_end_in_an_experiment_that_goes_on(tmp_path: P
     ],
 )
 def test_what_is_part_of_its_states_changes_only_by_ending_it(
-    tmp_path: Path, old: str, new: str, said: str
+    tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     run = started(tmp_path)
     with pytest.raises(SettingsChanged) as caught:
-        run(UNTIL_END, CHUNKS, config=of(run, FIRST.replace(old, new)))
+        run(UNTIL_END, CHUNKS, config=config_of(run, FIRST.replace(old, new)))
     (problem,) = caught.value.differences
     assert problem.startswith("experiment plain: ")
-    assert said in problem
+    assert message in problem
     assert "give it another name under [experiments], and add --drop-metric experiment/plain" in (
         problem
     )
@@ -273,7 +275,7 @@ def test_epochs_are_added_to_an_experiment_while_it_runs(tmp_path: Path) -> None
         "experiment three: goes on unchanged",
     ]
     go_on(run, later, 2 * N)
-    assert states(run, "plain") == alone(tmp_path / "a", "plain", later, range(3 * N))
+    assert states(run, "plain") == separate_states(tmp_path / "a", "plain", later, range(3 * N))
     with pytest.raises(SettingsChanged, match="experiment plain: the epoch 2024-01-01T02:31:00Z"):
         lines(run, later.replace(f'["{HALF_PAST_TWO}"]',
                                  f'["{HALF_PAST_TWO}", "2024-01-01T02:31:00Z"]'))  # fmt: skip
@@ -285,7 +287,9 @@ def test_a_first_run_and_a_new_generation_start_each_experiment(tmp_path: Path) 
     assert lines(run, FIRST) == [message]
     run(UNTIL_END)
     assert lines(run, FIRST) == ["experiment plain: goes on unchanged"]
-    messages = check(of(run, FIRST + SECOND), Options(), new_generation=True, opener=run.opener)
+    messages = check(
+        config_of(run, FIRST + SECOND), Options(), new_generation=True, opener=run.opener
+    )
     assert message in messages and message.replace("plain", "three") in messages
 
 
@@ -301,8 +305,8 @@ def test_of_the_experiment_without_a_name_the_check_says_what_changes(tmp_path: 
 
 def test_a_worker_with_the_former_end_is_refused_once_it_has_moved(tmp_path: Path) -> None:
     run = started(tmp_path)
-    former = run.seen().generation
+    former = run.snapshot().generation
     go_on(run, f"{FIRST}end = {HALF_PAST_TWO}\n", 0)
-    now = run.seen().generation
+    now = run.snapshot().generation
     assert (now.id, now.revision > former.revision) == (former.id, True)
     assert now.token != former.token

@@ -77,29 +77,29 @@ class Fault:
             @classmethod
             def open(cls, url: str, **_: object) -> Ledger:
                 ledger = super().open(url, create=True, pauses_s=(0.0, 0.0, 0.0), sleep=sleep)
-                event.listen(ledger.store.engine, "commit", lambda _: fault.at("at COMMIT"))
+                event.listen(ledger.store.engine, "commit", lambda _: fault.reach("at COMMIT"))
                 return ledger
 
         commit = Ledger.commit
 
-        def struck(ledger: Ledger, of: Generation, given: Commit) -> Head:
+        def struck(ledger: Ledger, generation: Generation, change: Commit) -> Head:
             fault.commits += 1
             fault.is_inside = True
-            fault.at("before the transaction")
-            moved = commit(ledger, of, given)
-            fault.at("after it")
+            fault.reach("before the transaction")
+            moved = commit(ledger, generation, change)
+            fault.reach("after it")
             fault.is_inside = False
             return moved
 
-        def write_delta(connection: Connection, given: Commit) -> None:
-            ledger_write.write_delta(connection, given)
-            fault.at("inside it")
+        def write_delta(connection: Connection, change: Commit) -> None:
+            ledger_write.write_delta(connection, change)
+            fault.reach("inside it")
 
         monkeypatch.setattr(service, "Ledger", Tried)
         monkeypatch.setattr(Ledger, "commit", struck)
         monkeypatch.setattr(ledger_module, "write_delta", write_delta)
 
-    def at(self, point: str) -> None:
+    def reach(self, point: str) -> None:
         if self.is_inside:
             self.strikes(point)
 
@@ -134,9 +134,9 @@ def test_a_server_that_ends_at_a_point_of_a_commit_and_starts_again_costs_nothin
 
     fault = Fault(monkeypatch, sleep)
 
-    def strike(at: str) -> None:
-        if at == point and fault.commits == 4 and not fault.happened[at]:
-            fault.happened[at] += 1
+    def strike(moment: str) -> None:
+        if moment == point and fault.commits == 4 and not fault.happened[moment]:
+            fault.happened[moment] += 1
             how(server)
 
     fault.strikes = strike
@@ -178,9 +178,9 @@ def test_a_server_that_is_closed_for_writing_is_waited_for_and_then_given_up_for
 
     fault = Fault(monkeypatch, sleep)
 
-    def strike(at: str) -> None:
-        if at == "before the transaction" and fault.commits == 4 and not fault.happened[at]:
-            fault.happened[at] += 1
+    def strike(moment: str) -> None:
+        if moment == "before the transaction" and fault.commits == 4 and not fault.happened[moment]:
+            fault.happened[moment] += 1
             writing(server, False)
             end_connections(url)
 

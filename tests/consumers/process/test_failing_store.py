@@ -69,7 +69,7 @@ class Broken:
 
 @contextmanager
 def breaking(
-    run: Run, monkeypatch: pytest.MonkeyPatch, at: int, fault: Callable[[Broken], None]
+    run: Run, monkeypatch: pytest.MonkeyPatch, rows: int, fault: Callable[[Broken], None]
 ) -> Iterator[None]:
     """The next run meets the fault when it has read so many rows."""
     stores: list[Store] = []
@@ -84,7 +84,7 @@ def breaking(
 
     class Reports(list[Progress]):
         def append(self, progress: Progress) -> None:
-            if progress.rows >= at and stores:
+            if progress.rows >= rows and stores:
                 fault(Broken(stores.pop(), fixed))
 
     with ExitStack() as fixed, monkeypatch.context() as patch:
@@ -102,14 +102,14 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("kind", "at"), [*zip(FAULTS, (1, 100, 400, 250), strict=True)])
+@pytest.mark.parametrize(("kind", "rows"), [*zip(FAULTS, (1, 100, 400, 250), strict=True)])
 def test_a_store_that_fails_under_a_run_costs_no_update(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, at: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, rows: int
 ) -> None:
     fault, error, words = FAULTS[kind]
     run = Run(tmp_path, {p: Log(list(v)) for p, v in LOGS.items()}, rest=SMALL_COMMITS)
     run.clock.tick_s = 1.0
-    with breaking(run, monkeypatch, at, fault), pytest.raises(error, match=words) as caught:
+    with breaking(run, monkeypatch, rows, fault), pytest.raises(error, match=words) as caught:
         run(UNTIL_END, [Deliver(10)] * 100)
     assert type(caught.value) is error
     require_prefix(run)

@@ -60,9 +60,9 @@ def stepped(sender: HookSender) -> None:
         thread.join(LIMIT_S)
 
 
-def counted(folder: Path, events: tuple[str, ...] = ("worse",), more: str = "") -> Path:
+def counted(folder: Path, events: tuple[str, ...] = ("worse",), rest: str = "") -> Path:
     """A store with events that could not be sent yet."""
-    store = run(config(folder, hook(NOWHERE, events, more, retry_s=600)))
+    store = run(config(folder, hook(NOWHERE, events, rest, retry_s=600)))
     assert {row.state for row in rows_of(store)} == {"waiting"}
     return store
 
@@ -101,11 +101,11 @@ def test_later_looks_repeat_nothing_and_a_new_recommendation_is_sent(tmp_path: P
     assert len(receiver.received) == 3
 
 
-@pytest.mark.parametrize("on", ["guardrail_broken", "sample_ratio", "recommendation"])
-def test_a_hook_gets_only_the_events_that_it_asks_for(tmp_path: Path, on: str) -> None:
+@pytest.mark.parametrize("event", ["guardrail_broken", "sample_ratio", "recommendation"])
+def test_a_hook_gets_only_the_events_that_it_asks_for(tmp_path: Path, event: str) -> None:
     with receiving() as receiver:
-        run(config(tmp_path, hook(receiver.url, [on])))
-    expected = [] if on == "sample_ratio" else [on]
+        run(config(tmp_path, hook(receiver.url, [event])))
+    expected = [] if event == "sample_ratio" else [event]
     assert [request.event["event"] for request in receiver.received] == expected
 
 

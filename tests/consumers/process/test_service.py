@@ -180,7 +180,7 @@ def test_a_log_with_holes_ends_behind_its_last_hole(tmp_path: Path) -> None:
     run()
     assert run.heads() == [(0, 11)]
     assert run.sources[0].acknowledged == {ONE: 11}  # what is safe
-    assert run.seen().counters.rows == 3
+    assert run.snapshot().counters.rows == 3
 
 
 # -- retention
@@ -191,7 +191,7 @@ def hour(n: int) -> bytes:
 
 
 def panes(run: Run) -> int:
-    return len({size.pane.start_ms for size in run.seen().panes if not size.pane.is_total})
+    return len({size.pane.start_ms for size in run.snapshot().panes if not size.pane.is_total})
 
 
 RETENTION = WINDOWS.replace("retention_s = 86400", "retention_s = 7200")
@@ -207,17 +207,17 @@ def test_windows_older_than_the_retention_are_dropped_and_totals_kept(
     run.config = replace(run.config, store=replace(run.config.store, commit_bytes=1))
     run(Options(until_end=True), [Deliver(1)] * 3)
     assert panes(run) == 2  # hours 9 and 11
-    assert run.seen().counters == Counters(13, late=2, expired=2)
+    assert run.snapshot().counters == Counters(13, late=2, expired=2)
     assert "dropped" not in caplog.text
 
 
-@pytest.mark.parametrize(("hours", "kept"), [(4, 9), (0, 10)], ids=["behind", "without events"])
-def test_a_partition_that_is_behind_holds_the_floor(tmp_path: Path, hours: int, kept: int) -> None:
+@pytest.mark.parametrize(("hours", "count"), [(4, 9), (0, 10)], ids=["behind", "without events"])
+def test_a_partition_that_is_behind_holds_the_floor(tmp_path: Path, hours: int, count: int) -> None:
     logs = {ONE: Log([hour(n) for n in range(10)]), TWO: Log([hour(n) for n in range(hours)])}
     run = Run(tmp_path, logs, windows=RETENTION)
     run()
-    assert panes(run) == kept  # from hour 1, two before the last of the other; or all
-    assert (run.seen().generation.floor_ms is None) == (not hours)
+    assert panes(run) == count  # from hour 1, two before the last of the other; or all
+    assert (run.snapshot().generation.floor_ms is None) == (not hours)
 
 
 # -- what it says
@@ -247,8 +247,8 @@ def test_a_gap_stops_and_is_skipped_on_request_and_counted(tmp_path: Path) -> No
     assert run.heads() == [(0, 5)]
     run(Options(until_end=True, on_gap="skip"))
     assert run.heads() == [(0, 13)]
-    assert [head.lost for head in run.seen().heads] == [3]
-    assert run.seen().counters.rows == 10
+    assert [head.lost for head in run.snapshot().heads] == [3]
+    assert run.snapshot().counters.rows == 10
 
 
 def test_a_log_that_lost_its_end_is_read_on_from_there_on_request(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_a_log_that_lost_its_end_is_read_on_from_there_on_request(tmp_path: Path
     run.logs[ONE].append(GOOD)
     run()
     assert run.heads() == [(0, 9), (6, 7)]
-    assert run.seen().counters.rows == 10
+    assert run.snapshot().counters.rows == 10
 
 
 def test_a_log_made_anew_stops_and_is_followed_on_request(tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_a_log_made_anew_stops_and_is_followed_on_request(tmp_path: Path) -> Non
         run()
     run(Options(until_end=True, on_gap="skip"))
     assert run.heads() == [(0, 9), (0, 4)]
-    assert run.seen().offsets == {"events/0": 4}
+    assert run.snapshot().offsets == {"events/0": 4}
 
 
 def test_another_cluster_stops_and_is_followed_on_request(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_another_cluster_stops_and_is_followed_on_request(tmp_path: Path) -> Non
     assert run.heads() == [(0, 9)]
     run(NEW_SOURCE)
     assert run.heads() == [(0, 9), (0, 4)]
-    assert run.seen().counters.rows == 13
+    assert run.snapshot().counters.rows == 13
     run.logs[replace(ONE, cluster="other")].append(GOOD)
     run()  # it has counted from there by now
     run.logs = {ONE: log(9)}
@@ -365,7 +365,7 @@ def test_changed_settings_are_refused_before_anything_is_read(tmp_path: Path) ->
     with pytest.raises(SettingsChanged, match=r"windows\.size_s was 3600, is 60"):
         run(UNTIL_END, config=changed)
     run(UNTIL_END, config=changed, new_generation=True)
-    assert run.seen().generation.id == 2
+    assert run.snapshot().generation.id == 2
     assert run.heads() == [(0, 4)]
 
 
@@ -377,7 +377,7 @@ def test_an_added_metric_counts_from_where_the_others_stand(tmp_path: Path) -> N
         tmp_path, run.logs, metrics='ctr = { type = "Ratio" }\nauc = { type = "HistogramAUC" }'
     )
     wider_run()
-    snapshot = wider_run.seen()
+    snapshot = wider_run.snapshot()
     (head,) = snapshot.heads
     starts = {metric.name: metric.start_offsets for metric in snapshot.generation.metrics}
     assert starts == {"ctr": {}, "auc": {head.id: 4}}

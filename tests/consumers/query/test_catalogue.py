@@ -68,7 +68,9 @@ def test_its_outline_changes_with_what_may_be_asked_and_not_with_each_event(
 ) -> None:
     outlines: list[str] = []
     for count in (3, 4, 6):  # the last ones lie in another window
-        store = make_store(tmp_path, EVENTS[:count]) if not outlines else _more(tmp_path, count)
+        store = (
+            make_store(tmp_path, EVENTS[:count]) if not outlines else _grown_store(tmp_path, count)
+        )
         with closing(Ledger.open(str(store))) as ledger:
             outlines.append(json.loads(Catalogue(ledger, "a.db").to_json())["outline"])
     assert outlines[0] == outlines[1] != outlines[2]
@@ -85,7 +87,7 @@ def test_of_an_experiment_it_names_the_control_and_what_is_compared(tmp_path: Pa
     assert catalogue["metrics"][0]["figures"] == ["values", "history", "effect"]
 
 
-def _more(folder: Path, count: int) -> Path:
+def _grown_store(folder: Path, count: int) -> Path:
     from streammetrics_consumers.cli.main import main
 
     write_events(folder, EVENTS[:count])

@@ -39,9 +39,9 @@ def test_windows_without_new_rows_are_not_read_again(
     starts: list[int | None] = []
     real = experiment_totals.experiment_over
 
-    def counted(now: object, of: object, rows: list[DeltaMetadata]) -> object:
+    def counted(now: object, declaration: object, rows: list[DeltaMetadata]) -> object:
         starts.append(rows[0].pane.start_ms)
-        return real(now, of, rows)  # type: ignore[arg-type]
+        return real(now, declaration, rows)  # type: ignore[arg-type]
 
     monkeypatch.setattr(experiment_totals, "experiment_over", counted)
     with closing(Ledger.open(str(store))) as ledger:
@@ -79,9 +79,9 @@ def test_asked_for_one_metric_it_says_the_same_of_it_and_reads_no_other(
     read: list[set[str]] = []
     real = experiment_totals.experiment_over
 
-    def noted(now: object, of: object, rows: list[DeltaMetadata]) -> object:
+    def noted(now: object, declaration: object, rows: list[DeltaMetadata]) -> object:
         read.append({row.pane.metric for row in rows})
-        return real(now, of, rows)  # type: ignore[arg-type]
+        return real(now, declaration, rows)  # type: ignore[arg-type]
 
     with closing(Ledger.open(str(run(config)))) as ledger:
         whole = json.loads(to_json(read_results(ledger, Query("all"))))
@@ -161,7 +161,7 @@ def test_rows_that_the_experiment_has_not_counted_are_taken_as_independent(tmp_p
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[DeclaredExperiment, WindowFinding]:
+def decision(tmp_path_factory: pytest.TempPathFactory) -> tuple[DeclaredExperiment, WindowFinding]:
     """A small experiment that has decided."""
     config = write(tmp_path_factory.mktemp("verdict"))
     with closing(Ledger.open(str(run(config)))) as ledger:
@@ -182,17 +182,19 @@ def guardrail(row: WindowFinding, verdict: Verdict, sentence: str) -> WindowFind
 
 
 def test_what_is_decided_is_the_sentence_of_the_comparison(
-    found: tuple[DeclaredExperiment, WindowFinding],
+    decision: tuple[DeclaredExperiment, WindowFinding],
 ) -> None:
-    experiment, row = found
+    experiment, row = decision
     assert verdict(experiment, [row]) == ("decided", row.finding.sentence)
     assert row.finding.sentence.startswith("new is better")
     assert verdict(None, ()) == ("none", "No experiment is declared.")
     assert verdict(experiment, ())[0] == "waiting"
 
 
-def test_several_comparisons_are_counted(found: tuple[DeclaredExperiment, WindowFinding]) -> None:
-    experiment, row = found
+def test_several_comparisons_are_counted(
+    decision: tuple[DeclaredExperiment, WindowFinding],
+) -> None:
+    experiment, row = decision
     open_, won = judged(row, "no_difference_yet"), judged(row, "better", "new is better.")
     assert verdict(experiment, [open_]) == ("undecided", "said.")
     assert verdict(experiment, [open_, open_]) == (
@@ -204,9 +206,9 @@ def test_several_comparisons_are_counted(found: tuple[DeclaredExperiment, Window
 
 
 def test_doubt_and_a_broken_guardrail_are_said_first(
-    found: tuple[DeclaredExperiment, WindowFinding],
+    decision: tuple[DeclaredExperiment, WindowFinding],
 ) -> None:
-    experiment, row = found
+    experiment, row = decision
     doubt = judged(row, "disbelieved", "Units fall as they should not.")
     assert verdict(experiment, [row, doubt]) == ("distrusted", doubt.finding.sentence)
     broken, intact = guardrail(row, "broken", "It breaks."), guardrail(row, "kept", "It keeps.")

@@ -28,7 +28,7 @@ METRIC = '[metrics.wait]\ntype = "Quantiles"\ninputs = {{ values = "score" }}\nv
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     views = ["quantile(0.25)", "median", "share_below(0.4)"]
-    with closing(Ledger.open(str(make_store(tmp_path, more=METRIC(views))))) as opened:
+    with closing(Ledger.open(str(make_store(tmp_path, rest=METRIC(views))))) as opened:
         yield opened
 
 
@@ -73,7 +73,7 @@ def test_a_table_of_one_view_a_history_and_the_order_of_lines_may_be_of_them(
 
 
 def test_they_may_be_changed_at_any_time(ledger: Ledger, tmp_path: Path) -> None:
-    config = write_config(tmp_path, more=METRIC(["iqr"]))
+    config = write_config(tmp_path, rest=METRIC(["iqr"]))
     assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
     answer = read_results(ledger, Query("total", BY, headlines=True))
     assert tuple(wait_of_a(answer)) == ("iqr", *HEADLINES)

@@ -48,7 +48,7 @@ reference = "ref.state"
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("drift")
     (folder / "ref.state").write_bytes(scores(lambda e: e["score"] > 0.2).to_file_bytes())
-    return make_store(folder, EVENTS, more=DRIFTS)
+    return make_store(folder, EVENTS, rest=DRIFTS)
 
 
 def scores(takes: object) -> HistogramAUC:
@@ -213,11 +213,11 @@ def test_a_drift_has_no_state_to_export(store: Path, tmp_path: Path) -> None:
 def test_a_config_may_add_and_remove_a_drift_at_any_time(store: Path) -> None:
     folder = store.parent
     drifts = DRIFTS.replace("first", "start")
-    assert main(["run", str(write_config(folder, more=drifts)), "--until-end", "--no-serve"]) == 0
+    assert main(["run", str(write_config(folder, rest=drifts)), "--until-end", "--no-serve"]) == 0
     answer = read(store, Query("latest", frozenset()))
     assert {row.metric for row in answer.rows} == {"auc", "ctr", "before", "start", "saved"}
     assert answer.generation == 1
-    assert main(["run", str(write_config(folder, more=DRIFTS)), "--until-end", "--no-serve"]) == 0
+    assert main(["run", str(write_config(folder, rest=DRIFTS)), "--until-end", "--no-serve"]) == 0
 
 
 def test_two_state_files_are_compared_by_the_command_line(

@@ -42,7 +42,7 @@ metric = "auc"
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_store(tmp_path_factory.mktemp("users"), EVENTS, more=USERS)
+    return make_store(tmp_path_factory.mktemp("users"), EVENTS, rest=USERS)
 
 
 def users(hour: int, variant: str = "ab") -> UserGroups[Any]:
@@ -112,7 +112,7 @@ def test_a_metric_of_users_has_the_views_of_the_metric_and_the_intervals_of_user
 def test_an_undefined_metric_of_users_says_why_as_the_metric_does(tmp_path: Path) -> None:
     alike = [record | {"label": 0} for record in EVENTS[:40]]
     query = Query("total", frozenset())
-    row = rows(make_store(tmp_path, alike, more=USERS.split("[drift")[0]), "users", query)["auc"]
+    row = rows(make_store(tmp_path, alike, rest=USERS.split("[drift")[0]), "users", query)["auc"]
     assert isinstance(row.interval, Interval) and row.interval.reason == "no positives"
 
 

@@ -184,9 +184,9 @@ def test_what_has_not_changed_is_not_read_again(
     read: list[str] = []
     real = experiment_totals.experiment_over
 
-    def noted(now: object, of: object, rows: object) -> object:
-        read.append(of.name)  # type: ignore[attr-defined]
-        return real(now, of, rows)  # type: ignore[arg-type]
+    def noted(now: object, declaration: object, rows: object) -> object:
+        read.append(declaration.name)  # type: ignore[attr-defined]
+        return real(now, declaration, rows)  # type: ignore[arg-type]
 
     monkeypatch.setattr(experiment_totals, "experiment_over", noted)
     forget(ledger, "pricing")

@@ -22,15 +22,15 @@ def test_a_few_late_ones_are_no_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("late", "said"),
+    ("late", "message"),
     [
         ({"late_exposures": 100}, "100 of 1,734 (5.8 %) exposures were too late"),
         ({"late_events": 5000}, "5,000 of 91,234 (5.5 %) events were too late to be attributed"),
     ],
 )
-def test_many_late_ones_are(late: dict[str, int], said: str) -> None:
+def test_many_late_ones_are(late: dict[str, int], message: str) -> None:
     [warning] = exposures_warnings(replace(EXPOSURES, **late))
-    assert warning.startswith(said) and "lateness_s" in warning
+    assert warning.startswith(message) and "lateness_s" in warning
 
 
 def test_the_counts_are_one_line() -> None:

@@ -38,7 +38,7 @@ def row(hour: int | None, variant: str, value: float) -> SliceRow:
                   {"rows": 1}, "sha256:")  # fmt: skip
 
 
-def of(*rows: SliceRow) -> History:
+def make_history(*rows: SliceRow) -> History:
     answer = results(iter(rows), variants=("old", "new"))
     return history_of(answer, "ctr", "ratio", (), lambda name: ())
 
@@ -53,7 +53,9 @@ def values(result: History) -> dict[object, list[float | None]]:
 
 
 def test_series_run_parallel_to_the_windows_and_gaps_are_none() -> None:
-    result = of(row(None, "new", 9.0), row(0, "new", 1.0), row(1, "old", 2.0), row(3, "new", 3.0))
+    result = make_history(
+        row(None, "new", 9.0), row(0, "new", 1.0), row(1, "old", 2.0), row(3, "new", 3.0)
+    )
     assert [window.start_ms for window in result.windows] == [0, 3_600_000, 10_800_000]
     assert values(result) == {"old": [None, 2.0, None], "new": [1.0, None, 3.0]}
 
@@ -61,10 +63,10 @@ def test_series_run_parallel_to_the_windows_and_gaps_are_none() -> None:
 def test_series_stand_as_declared_and_the_newest_windows_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    result = of(row(0, "a", 1.0), row(0, "new", 1.0), row(0, "old", 1.0))
+    result = make_history(row(0, "a", 1.0), row(0, "new", 1.0), row(0, "old", 1.0))
     assert list(values(result)) == ["old", "new", "a"]
     monkeypatch.setattr(history, "MAX_WINDOWS", 2)
-    result = of(*(row(hour, "new", hour) for hour in range(5)))
+    result = make_history(*(row(hour, "new", hour) for hour in range(5)))
     assert (values(result), result.more) == ({"new": [3, 4]}, 3)
 
 

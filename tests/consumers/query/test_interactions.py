@@ -60,7 +60,7 @@ def test_experiments_that_interact_are_found_and_others_are_not(store: Path) -> 
 
 
 def test_effects_that_add_up_are_no_interaction(tmp_path: Path) -> None:
-    pairs = by_pair(index_of(interacting_run.make(tmp_path, both=0.6)))
+    pairs = by_pair(index_of(interacting_run.make(tmp_path, joint_rate=0.6)))
     assert len(pairs) == 6 and not any(entry.differs for entry in pairs.values())
     assert all(entry.lower < 0 < entry.upper for entry in pairs.values())
 
@@ -94,7 +94,7 @@ def test_it_is_what_the_library_says_of_the_same_events(tmp_path: Path) -> None:
 
 
 def test_only_those_whose_config_asks_count_sums_and_are_answered(tmp_path: Path) -> None:
-    store = interacting_run.make(tmp_path, interacting_run.entries(asked=["ranker"]))
+    store = interacting_run.make(tmp_path, interacting_run.entries(experiments=["ranker"]))
     assert [*by_pair(index_of(store))] == [("ranker", "colour"), ("ranker", "pricing")]
     with closing(Ledger.open(str(store))) as ledger:
         names = [metric.name for metric in ledger.generation().metrics]
@@ -114,7 +114,7 @@ def test_a_rate_of_units_is_asked_for_and_another_metric_says_why_not(tmp_path: 
 
 
 def test_a_running_experiment_gains_sums_and_goes_on(tmp_path: Path) -> None:
-    store = interacting_run.make(tmp_path, interacting_run.entries(asked=[]))
+    store = interacting_run.make(tmp_path, interacting_run.entries(experiments=[]))
     assert index_of(store).interactions == ()
     log = tmp_path / "clicks.jsonl"
     log.write_text(2 * log.read_text(encoding="utf-8"), encoding="utf-8")

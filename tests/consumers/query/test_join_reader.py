@@ -35,7 +35,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield store
 
 
-def found(ledger: Ledger) -> Join:
+def read_join(ledger: Ledger) -> Join:
     join, _ = JoinReader(ledger).found()
     assert join is not None
     return join
@@ -49,7 +49,7 @@ def distinct(events: Iterable[Event]) -> list[Event]:
 def test_every_event_is_counted_once_by_what_became_of_it(ledger: Ledger, close: bool) -> None:
     clickstream = stream(5)
     joined_stream.run(SPLIT, ledger, logs_of(clickstream.parts), close=close)
-    join = found(ledger)
+    join = read_join(ledger)
     everything = list(chain.from_iterable(clickstream.parts.values()))
     shown = [event for event in distinct(everything) if event["kind"] == "shown"]
     clicks = [event for event in distinct(everything) if event["kind"] == "click"]
@@ -76,10 +76,10 @@ def test_every_event_is_counted_once_by_what_became_of_it(ledger: Ledger, close:
 
 def test_a_window_that_cuts_outcomes_off_is_warned_of_unless_that_is_meant(ledger: Ledger) -> None:
     joined_stream.run(SPLIT, ledger, logs_of(stream(5).parts))
-    (warning,) = found(ledger).warnings
+    (warning,) = read_join(ledger).warnings
     assert warning.startswith("the label window cuts off click: at least ")
     assert warning.endswith("raise [join] label_window_s, or warn_cut if this is intended")
-    assert list(join_warnings(found(ledger), 0.9)) == []
+    assert list(join_warnings(read_join(ledger), 0.9)) == []
 
 
 def test_many_outcomes_in_the_last_tenth_are_warned_of(ledger: Ledger) -> None:
@@ -87,7 +87,7 @@ def test_many_outcomes_in_the_last_tenth_are_warned_of(ledger: Ledger) -> None:
     events += [joined_stream.click(f"i{n}", WINDOW_MS - 1 - n) for n in range(10)]
     events = sorted(events, key=lambda event: event["ts"])
     joined_stream.run(SPLIT, ledger, logs_of({LOGS[0]: events}))
-    (warning,) = found(ledger).warnings
+    (warning,) = read_join(ledger).warnings
     assert warning.startswith("the label window may cut off click: 100.0 % come in the last tenth")
 
 
@@ -99,7 +99,7 @@ def test_what_comes_too_late_is_counted_by_what_it_is(ledger: Ledger) -> None:
         joined_stream.click("older", 2),
     ]
     joined_stream.run(SPLIT, ledger, logs_of({LOGS[0]: events}), close=False)
-    join = found(ledger)
+    join = read_join(ledger)
     assert (join.late_impressions, join.late_outcomes, join.pending) == (1, 2, 1)
     assert (join.repeated, join.events) == (0, 4)
 
@@ -119,7 +119,7 @@ def test_answers_results_and_status_say_the_same_of_it(ledger: Ledger) -> None:
     assert to_json(QueryCache(ledger).results(Query())) == answer
     join = json.loads(answer)["join"]
     assert json.loads(status_json(ledger))["join"] == join
-    assert join["pending"] == found(ledger).pending
+    assert join["pending"] == read_join(ledger).pending
     assert (
         sum(n for _, _, n in join["outcomes"]["click"]["delays_s"])
         == (join["outcomes"]["click"]["attributed"])
@@ -135,16 +135,16 @@ def test_a_reader_reads_again_only_the_panes_that_changed(ledger: Ledger) -> Non
     reader.found()
     read = reader.panes_read
     assert read > 3
-    assert reader.found()[0] == found(ledger) and reader.panes_read == read
+    assert reader.found()[0] == read_join(ledger) and reader.panes_read == read
     newest = max(event["ts"] for event in chain.from_iterable(parts.values()))
     events = [*parts[LOGS[0]], joined_stream.shown("one more", newest - joined_stream.START_MS)]
     joined_stream.run(SPLIT, ledger, logs_of({**parts, LOGS[0]: events}), close=False)
-    assert reader.found()[0] == found(ledger)
+    assert reader.found()[0] == read_join(ledger)
     assert reader.panes_read == read + 1
 
 
 def test_a_store_without_events_waits_for_nothing(ledger: Ledger) -> None:
     joined_stream.run(SPLIT, ledger, {LOGS[0]: Log([])}, close=False)
-    join = found(ledger)
+    join = read_join(ledger)
     assert (join.closed_ms, join.pending, join.events, join.warnings) == (None, 0, 0, ())
     assert json.loads(status_json(ledger))["join"]["share_pending"] is None

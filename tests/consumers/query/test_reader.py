@@ -86,7 +86,7 @@ def test_an_alarm_of_a_metric_is_a_note_of_each_slice_and_those_left_out_are_cou
     events = [event(i % 50, "ab"[i % 2], 1, 0.5) | {"treated": i % 10 == 1} for i in range(2000)]
     uplift = 'type = "Uplift"\ntreated_share = "1/5"\ninputs = { treated = "treated" }\n'
     store = make_store(
-        tmp_path, events, more=f"\n[metrics.targeting]\n{uplift}[metrics.other]\n{uplift}"
+        tmp_path, events, rest=f"\n[metrics.targeting]\n{uplift}[metrics.other]\n{uplift}"
     )
     notes = read(store, parse_query("total", "variant", metric="targeting")).notes
     alarm = "alarm: the treated are 0 of the rows, not the declared 0.2"
@@ -105,7 +105,7 @@ def test_doubts_about_a_headline_are_notes_of_each_slice_after_the_alarms(
     ]
     inputs = '{ logged = "p", target = "q", rewards = "label" }'
     policy = f'\n[metrics.policy]\ntype = "OffPolicy"\ninputs = {inputs}\n'
-    store = make_store(tmp_path, events, more=policy)
+    store = make_store(tmp_path, events, rest=policy)
     far = "over 3 standard errors of independent rows from 1"
     doubt = f"doubts about ips: the mean weight is {{}}, {far}"
     notes = read(store, parse_query("total", "variant", metric="policy")).notes
@@ -171,7 +171,7 @@ def grown(folder: Path, max_keys: int) -> Path:
         windows="slide_s = 1200",
         slices=f"max_keys = {max_keys}",
         variants="",
-        more=DRIFTS,
+        rest=DRIFTS,
     )
     for end in (60, 80, 120):
         write_events(folder, MANY[:end])

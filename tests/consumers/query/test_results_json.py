@@ -96,7 +96,7 @@ EVENTS = [
 def test_a_file_of_rows_gives_the_bytes_of_the_answer_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: Query, nbytes: int
 ) -> None:
-    store = make_store(tmp_path, EVENTS, more=EXPERIMENT, slices="max_keys = 7")
+    store = make_store(tmp_path, EVENTS, rest=EXPERIMENT, slices="max_keys = 7")
     monkeypatch.setattr(reader, "RANGE_BYTES", nbytes)
     with closing(Ledger.open(str(store))) as ledger:
         whole = read_results(ledger, query)

@@ -41,7 +41,7 @@ QUERIES = (
 def test_a_text_of_few_tables_is_that_of_all_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, nbytes: int, max_keys: int
 ) -> None:
-    store = make_store(tmp_path, EVENTS, more=EXPERIMENT, slices=f"max_keys = {max_keys}")
+    store = make_store(tmp_path, EVENTS, rest=EXPERIMENT, slices=f"max_keys = {max_keys}")
     monkeypatch.setattr(reader, "RANGE_BYTES", nbytes)
     monkeypatch.setattr(module, "MAX_BLOCKS", most)
     with closing(Ledger.open(str(store))) as ledger:

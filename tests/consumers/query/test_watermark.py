@@ -26,15 +26,15 @@ HOUR_MS, DAY_MS = 3_600_000, 1_704_067_200_000
 THREE = replace(ONE, number=2)
 
 
-def at(hour: int, minute: int = 0) -> bytes:
+def event_at(hour: int, minute: int = 0) -> bytes:
     return event(f"2024-01-01T{hour:02}:{minute:02}:00Z")
 
 
 def counted(folder: Path, idle_timeout_s: int, *, quiet: int = 1) -> Run:
     """One partition reads until 6:30, one stops at `quiet` o'clock, one never has an event."""
     logs = {
-        ONE: Log([at(hour, 30) for hour in range(7)]),
-        TWO: Log([at(hour) for hour in range(quiet + 1)]),
+        ONE: Log([event_at(hour, 30) for hour in range(7)]),
+        TWO: Log([event_at(hour) for hour in range(quiet + 1)]),
         THREE: Log([None]),
     }
     windows = f"{WINDOWS}\nidle_timeout_s = {idle_timeout_s}"
@@ -68,7 +68,7 @@ def test_a_partition_without_events_holds_windows_open_until_it_is_idle(tmp_path
 
 
 def test_an_idle_partition_is_so_only_beside_others(tmp_path: Path) -> None:
-    snapshot = counted(tmp_path, 3600).seen()
+    snapshot = counted(tmp_path, 3600).snapshot()
     assert idle_heads(snapshot) == {2, 3}
     assert watermark_ms(snapshot) == DAY_MS + 6 * HOUR_MS + HOUR_MS // 2
     subset = replace(snapshot, heads=snapshot.heads[1:])
@@ -78,7 +78,7 @@ def test_an_idle_partition_is_so_only_beside_others(tmp_path: Path) -> None:
 
 
 def test_exactly_the_timeout_behind_is_not_idle(tmp_path: Path) -> None:
-    snapshot = counted(tmp_path, 5400, quiet=5).seen()
+    snapshot = counted(tmp_path, 5400, quiet=5).snapshot()
     assert idle_heads(snapshot) == {3}
     metrics = tuple(
         replace(metric, description={**metric.description, SHOWN: {"idle_timeout_s": 5399}})

@@ -132,10 +132,10 @@ PLAN: Final = Plan(
 )
 
 
-def ratio(ones: int, of: int) -> Ratio:
+def ratio(ones: int, total: int) -> Ratio:
     """A rate."""
     rate = Ratio()
-    rate.update([1] * ones + [0] * (of - ones))
+    rate.update([1] * ones + [0] * (total - ones))
     return rate
 
 
@@ -143,21 +143,21 @@ def tested(
     clicks: tuple[int, int],
     stays: tuple[int, int] | None = None,
     *,
-    of: tuple[int, int] = (2000, 2000),
-    both: int = 0,
+    totals: tuple[int, int] = (2000, 2000),
+    overlap: int = 0,
     better: str = "higher",
 ) -> Report:
     """The report on an experiment: ones of (old, new), of so many users each."""
     arms = ("old", "new")
     states: dict[str, dict[str, Ratio]] = {
-        arm: {"ctr": ratio(clicks[i], of[i])} for i, arm in enumerate(arms)
+        arm: {"ctr": ratio(clicks[i], totals[i])} for i, arm in enumerate(arms)
     }
     units: dict[str, Units] = {}
     for i, arm in enumerate(arms):
         if stays is not None:
-            states[arm]["stay"] = ratio(stays[i], of[i])
+            states[arm]["stay"] = ratio(stays[i], totals[i])
         units[arm] = Units()
-        units[arm].update([f"u{n}" if n < both else f"{arm}{n}" for n in range(of[i])])
+        units[arm].update([f"u{n}" if n < overlap else f"{arm}{n}" for n in range(totals[i])])
     rails = () if stays is None else PLAN.guardrails
     plan = dataclasses.replace(PLAN, guardrails=rails, better={"ctr": better})
     return Experiment(plan, {"": states}, {"": units}).outcome().report()
@@ -240,15 +240,15 @@ def corpus() -> Mapping[str, ResultsAnswer]:
         "broken": concluded(tested((500, 1000), (1800, 1000))),
         "lost": concluded(tested((1000, 400))),
         "no direction": concluded(tested((500, 1000), better="none")),
-        "no difference": concluded(tested((250, 250), of=(1000, 1000))),
-        "too early": concluded(tested((5, 10), of=(20, 20)), looks=0),
-        "units are not as planned": concluded(tested((750, 500), of=(3000, 1000))),
+        "no difference": concluded(tested((250, 250), totals=(1000, 1000))),
+        "too early": concluded(tested((5, 10), totals=(20, 20)), looks=0),
+        "units are not as planned": concluded(tested((750, 500), totals=(3000, 1000))),
         "experiments with names": replace(
             results(rows({}, 0)),
             experiments=index(
                 tested((500, 1000)),
                 tested((500, 1000), (1800, 1000)),
-                tested((750, 500), of=(3000, 1000)),
+                tested((750, 500), totals=(3000, 1000)),
             ),
         ),
         "exposed units, so far": replace(
@@ -258,5 +258,5 @@ def corpus() -> Mapping[str, ResultsAnswer]:
         "exposed units without a window": replace(
             concluded(endless), exposed=endless_beside, exposures=BEFORE_THE_FIRST
         ),
-        "units of several variants": concluded(tested((500, 1000), both=100)),
+        "units of several variants": concluded(tested((500, 1000), overlap=100)),
     }

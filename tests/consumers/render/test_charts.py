@@ -29,13 +29,13 @@ from streammetrics import Accumulator, Ratio
 HOURS = tuple(Window(i * 3_600_000, (i + 1) * 3_600_000, "closed") for i in range(3))
 
 
-def clicks(of: int) -> Ratio:
+def clicks(zeros: int) -> Ratio:
     ratio = Ratio()
-    ratio.update([1] + [0] * of)
+    ratio.update([1] + [0] * zeros)
     return ratio
 
 
-def of(series: int, effects: tuple[HistoryEffect, ...] = ()) -> History:
+def make_history(series: int, effects: tuple[HistoryEffect, ...] = ()) -> History:
     nan = math.nan
     curves = [
         HistorySeries(
@@ -67,17 +67,19 @@ def test_states_stand_as_variants_are_declared() -> None:
 
 
 def test_a_window_without_rows_is_a_gap_and_an_undefined_value_has_its_window() -> None:
-    undefined = replace(of(1), series=(replace(of(1).series[0], rows=(1, 0, 1)),))
+    undefined = replace(
+        make_history(1), series=(replace(make_history(1).series[0], rows=(1, 0, 1)),)
+    )
     shown = rows(figure_of_history(undefined, TableLayout(), "ctr", "dark"))
     assert [row["value"] for row in shown] == [0.5, None, 0]
-    points = rows(figure_of_history(of(1), TableLayout(), "ctr", "dark"))
+    points = rows(figure_of_history(make_history(1), TableLayout(), "ctr", "dark"))
     assert [row["value"] for row in points] == [0.5, 0]
     assert len({row["at"] for row in points}) == 2
     assert not {"low", "lower"} & points[0].keys() or points[0]["low"] == points[0]["high"]
 
 
 def test_more_series_than_anybody_tells_apart_are_counted_in_the_subtitle() -> None:
-    spec: Any = figure_of_history(of(MAX_SERIES + 3), TableLayout(), "ctr", "light")
+    spec: Any = figure_of_history(make_history(MAX_SERIES + 3), TableLayout(), "ctr", "light")
     assert spec["title"]["subtitle"].startswith(f"{MAX_SERIES} of {MAX_SERIES + 3} series")
     assert len({row["series"] for row in spec["data"]["values"]}) == MAX_SERIES
 
@@ -87,8 +89,8 @@ def test_an_effect_is_a_series_by_its_treatment_and_looks_without_a_time_are_lef
         (None, 3_600_000, 7_200_000), (0.15,) * 3, (-0.1,) * 3, (0.4,) * 3, (False,) * 3
     )
     effect = HistoryEffect("ctr", "ratio", "old", "new", False, looks, EffectWindows((), (), ()))
-    data = figure_of_effects(of(0, (effect,)), TableLayout(), "ctr", "light")
+    data = figure_of_effects(make_history(0, (effect,)), TableLayout(), "ctr", "light")
     assert [(row["series"], row["lower"]) for row in rows(data)] == [("new", -0.1)] * 2
-    nothing: Any = figure_of_effects(of(0), TableLayout(), "ctr", "light")
+    nothing: Any = figure_of_effects(make_history(0), TableLayout(), "ctr", "light")
     assert nothing["usermeta"]["reason"] == "there are no looks yet"
     assert not math.isnan(nothing["height"])

@@ -51,12 +51,12 @@ class Read(HTMLParser):
         if self.open and self.open[-1] in ("td", "th"):
             self.cells[-1] += data
 
-    def of(self, tag: str) -> Iterator[dict[str, str | None]]:
+    def attributes(self, tag: str) -> Iterator[dict[str, str | None]]:
         return (attributes for name, attributes in self.elements if name == tag)
 
 
 def pictures(data: bytes) -> list[str]:
-    sources = [str(image["src"]).partition(",") for image in Read(data).of("img")]
+    sources = [str(image["src"]).partition(",") for image in Read(data).attributes("img")]
     assert {kind for kind, _, _ in sources} <= {"data:image/svg+xml;base64"}
     return [base64.b64decode(data).decode() for _, _, data in sources]
 
@@ -64,7 +64,7 @@ def pictures(data: bytes) -> list[str]:
 def test_quantiles_of_independent_rows_have_a_column_for_their_band(tmp_path: Path) -> None:
     events = [event(i % 60, "ab"[i % 2], i % 3 == 0, i / 128) for i in range(128)]
     wait = '[metrics.wait]\ntype = "Quantiles"\ninputs = { values = "score" }\n'
-    store, out = make_store(tmp_path, events, more=wait), tmp_path / "report.html"
+    store, out = make_store(tmp_path, events, rest=wait), tmp_path / "report.html"
     assert main(["report", str(store), "-o", str(out)]) == 0
     read = Read(out.read_bytes())
     head = read.cells.index("band")
@@ -111,11 +111,11 @@ def test_a_report_is_one_file_with_the_numbers_of_the_results_and_a_figure_each(
     assert {"0.250", "0.500", "+0.250", "+0.182 to +0.318", "2,000"} <= set(read.cells)
     assert digest in read.text
     assert len(drawn) >= 2 and all(picture.startswith("<svg") for picture in drawn)
-    assert all(image["alt"] for image in read.of("img"))
+    assert all(image["alt"] for image in read.attributes("img"))
     assert read.text.count("effect, look by look") == 1
     for text in (document.decode(), *drawn):
         only_shows(text)
-    [policy] = [meta["content"] for meta in read.of("meta") if "http-equiv" in meta]
+    [policy] = [meta["content"] for meta in read.attributes("meta") if "http-equiv" in meta]
     style = re.search(r"<style>(.*?)</style>", document.decode(), re.DOTALL)
     assert policy and style and "default-src 'none'" in policy
     assert base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode() in policy

@@ -89,7 +89,7 @@ def test_rows_that_are_left_out_are_not_computed(
 def test_quantiles_have_their_band_beside_their_value(tmp_path: Path) -> None:
     events = [event(i % 60, "ab"[i % 2], i % 3 == 0, i / 128) for i in range(128)]
     wait = '[metrics.wait]\ntype = "Quantiles"\ninputs = { values = "score" }\n'
-    with closing(Ledger.open(str(make_store(tmp_path, events, more=wait)))) as ledger:
+    with closing(Ledger.open(str(make_store(tmp_path, events, rest=wait)))) as ledger:
         results = read_results(ledger, Query())
     samples = gauges({"total": results})
     labels = {"metric": "wait", "window": "total"}

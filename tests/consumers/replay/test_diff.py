@@ -27,11 +27,11 @@ EVENTS = [
 LOGGED = joined.logs_of({LOGS[0]: EVENTS, LOGS[1]: EVENTS[-1:]})
 
 
-def verified(ledger: Ledger, folder: Path, wanted: Wanted = ALL) -> Findings:
+def verified(ledger: Ledger, folder: Path, selection: Wanted = ALL) -> Findings:
     scratch_file = folder / "scratch.db"
     with closing(Ledger.open(str(scratch_file), create=True)) as scratch:
         findings = verify(
-            joined.SPLIT, ledger, scratch, wanted=wanted, monotonic=lambda: 0.0,
+            joined.SPLIT, ledger, scratch, wanted=selection, monotonic=lambda: 0.0,
             opener=lambda config, options: MemorySource(LOGGED),
         )  # fmt: skip
     scratch_file.unlink()
@@ -66,11 +66,11 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield ledger
 
 
-@pytest.mark.parametrize("what", damaged())
+@pytest.mark.parametrize("damage", damaged())
 def test_of_joined_events_the_counted_the_pending_and_the_counters_are_compared(
-    ledger: Ledger, tmp_path: Path, what: str
+    ledger: Ledger, tmp_path: Path, damage: str
 ) -> None:
-    statement, message = damaged()[what]
+    statement, message = damaged()[damage]
     ledger.store.write(lambda connection, _: connection.execute(statement))
     differences = verified(ledger, tmp_path).differences
     assert differences and all(message in difference for difference in differences), differences

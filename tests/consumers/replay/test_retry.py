@@ -86,7 +86,7 @@ def test_after_a_retry_the_states_are_those_of_a_run_that_never_refused(
     reference = Run(tmp_path / "two", run.logs, event=WITH_C)
     reference()
     assert states(run) == states(reference)
-    snapshot, as_read = run.seen(), reference.seen()
+    snapshot, as_read = run.snapshot(), reference.snapshot()
     assert snapshot.counters == as_read.counters
     assert [head.greatest_event_ms for head in snapshot.heads] == [
         head.greatest_event_ms for head in as_read.heads
@@ -185,7 +185,7 @@ def test_a_limit_that_was_raised_and_a_path_that_was_corrected_let_events_in(
     run()
     [page] = tried(config(event=narrow), run)
     assert [entry.offset for entry in page.counted] == [0, 1]
-    assert run.seen().counters.quarantined == 0
+    assert run.snapshot().counters.quarantined == 0
 
 
 def test_an_event_below_the_floor_counts_in_the_totals_alone(tmp_path: Path) -> None:
@@ -194,8 +194,8 @@ def test_an_event_below_the_floor_counts_in_the_totals_alone(tmp_path: Path) -> 
     run()
     [page] = tried(config(event=WITH_C), run)
     assert len(page.counted) == 1
-    assert run.seen().counters.expired == 1
-    starts = {size.pane.start_ms for size in run.seen().panes}
+    assert run.snapshot().counters.expired == 1
+    starts = {size.pane.start_ms for size in run.snapshot().panes}
     assert min(start for start in starts if start is not None) > 1_704_500_000_000
 
 
@@ -258,11 +258,11 @@ def test_events_that_were_ahead_of_their_records_are_counted_as_such_no_longer(
     times = [at_ms, at_ms - 200_000, 0]
     run = Run(tmp_path, {ONE: Log([event(HOURS[0])] * 3, timestamps_ms=times)})
     run()
-    assert run.seen().counters == Counters(3, future=2, quarantined=2)
+    assert run.snapshot().counters == Counters(3, future=2, quarantined=2)
     settings = replace(run.config, windows=replace(run.config.windows, max_ahead_s=1000))
     (page,) = tried(settings, run)
     assert (len(page.counted), len(page.still)) == (1, 1)
-    assert run.seen().counters == Counters(3, future=1, quarantined=1)
+    assert run.snapshot().counters == Counters(3, future=1, quarantined=1)
 
 
 MESSAGES = (
@@ -285,7 +285,7 @@ def test_a_message_that_was_refused_whole_is_counted_whole_or_not_at_all(
         if narrow is EVENT:
             patched.setattr(messages, "MAX_EVENTS", 2)
         run()
-    assert run.seen().counters == Counters(3, quarantined=3)
+    assert run.snapshot().counters == Counters(3, quarantined=3)
     [page] = tried(config(source=MESSAGES), run)
     assert [(entry.offset, entry.index) for entry in page.counted] == [(0, 0), (2, 0)]
     assert [(refusal.entry.offset, refusal.reason) for refusal in page.still] == [(1, "metric")]
@@ -309,7 +309,7 @@ def test_a_message_that_was_refused_whole_is_verified_among_others(
     with monkeypatch.context() as patched:
         patched.setattr(messages, "MAX_EVENTS", 2)
         run()
-    assert run.seen().counters == Counters(3, quarantined=1)
+    assert run.snapshot().counters == Counters(3, quarantined=1)
     [page] = tried(config(source=MESSAGES), run)
     assert [entry.offset for entry in page.counted] == [1]
     findings = verified(run, tmp_path)

@@ -52,8 +52,8 @@ def test_a_good_ledger_has_no_differences_and_parts_that_bound_memory_leave_no_t
     heard: list[Progress] = []
     whole = verified(run, tmp_path, report=heard.append)
     assert (whole.differences, whole.notes, whole.logs) == ([], [], 2)
-    assert whole.rows == run.seen().counters.rows and whole.states > 30
-    assert whole.entries == run.seen().counters.quarantined > 0
+    assert whole.rows == run.snapshot().counters.rows and whole.states > 30
+    assert whole.entries == run.snapshot().counters.quarantined > 0
     assert (heard[0].remaining, heard[-1].remaining) == (600, 0)
     merged: list[int] = []
 
@@ -77,10 +77,10 @@ def test_a_good_ledger_has_no_differences_and_parts_that_bound_memory_leave_no_t
     assert verified(run, tmp_path).count
 
 
-def a_row(connection: Connection, at: int = 5) -> ColumnElement[bool]:
+def a_row(connection: Connection, index: int = 5) -> ColumnElement[bool]:
     """The condition that is met by one delta row."""
     ids = connection.scalars(select(schema.delta.c.id).order_by(schema.delta.c.id)).all()
-    return schema.delta.c.id == ids[at]
+    return schema.delta.c.id == ids[index]
 
 
 def gone(connection: Connection) -> None:
@@ -123,7 +123,7 @@ def test_refusals_are_compared_by_their_codes_not_by_the_words_of_another_versio
 # What single facts that are altered lead to is in test_verify_every_column.py.
 @pytest.mark.usefixtures("each_store")
 @pytest.mark.parametrize(
-    ("databases", "what", "said"),
+    ("databases", "fault", "message"),
     over_stores(
         (changed, "metric"),
         (made_up, "in quarantine as"),
@@ -135,15 +135,17 @@ def test_refusals_are_compared_by_their_codes_not_by_the_words_of_another_versio
 def test_whatever_was_changed_is_found(
     run: Run,
     tmp_path: Path,
-    what: Callable[[Connection], None],
-    said: str,
+    fault: Callable[[Connection], None],
+    message: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    change(run, what)
+    change(run, fault)
     for near in (replay.NEAR, 1):  # rows that are merged, and rows that have equal bytes
         monkeypatch.setattr(replay, "NEAR", near)
         findings = verified(run, tmp_path)
-        assert any(said in difference for difference in findings.differences), findings.differences
+        assert any(message in difference for difference in findings.differences), (
+            findings.differences
+        )
         assert not findings.is_good
 
 
@@ -159,7 +161,7 @@ def test_after_compaction_it_agrees_and_finds_what_was_changed(run: Run, tmp_pat
 
 def test_below_the_floor_totals_are_compared(tmp_path: Path) -> None:
     run = run_of(tmp_path, windows="size_s = 3600\nlateness_s = 60\nretention_s = 3600")
-    assert run.seen().generation.floor_ms is not None
+    assert run.snapshot().generation.floor_ms is not None
     assert verified(run, tmp_path).differences == []
     change(run, gone)
     assert verified(run, tmp_path).count
@@ -294,19 +296,19 @@ def damage(run: Run, start: int) -> None:
 
 def test_what_is_broken_is_found_within_the_range_and_not_outside(run: Run, tmp_path: Path) -> None:
     damage(run, 74)
-    assert verified(run, tmp_path, wanted=offsets(p0=(0, 74))).is_good
-    assert verified(run, tmp_path, wanted=offsets(p0=(111, None))).is_good
-    assert verified(run, tmp_path, wanted=offsets(p0=(74, 111))).count
-    assert verified(run, tmp_path, wanted=offsets(p1=(0, 200))).is_good
-    assert verified(run, tmp_path, wanted=Wanted((1,))).is_good
-    findings = verified(run, tmp_path, wanted=offsets(p0=(111, 185)))
+    assert verified(run, tmp_path, selection=offsets(p0=(0, 74))).is_good
+    assert verified(run, tmp_path, selection=offsets(p0=(111, None))).is_good
+    assert verified(run, tmp_path, selection=offsets(p0=(74, 111))).count
+    assert verified(run, tmp_path, selection=offsets(p1=(0, 200))).is_good
+    assert verified(run, tmp_path, selection=Wanted((1,))).is_good
+    findings = verified(run, tmp_path, selection=offsets(p0=(111, 185)))
     assert (findings.differences, findings.notes, findings.logs) == ([], [], 1)
 
 
 def test_a_range_that_cuts_commits_grows_to_hold_them_and_this_is_said(
     run: Run, tmp_path: Path
 ) -> None:
-    findings = verified(run, tmp_path, wanted=offsets(p0=(50, 80)))
+    findings = verified(run, tmp_path, selection=offsets(p0=(50, 80)))
     assert findings.notes == [
         "events/0: offsets 37 to 111 are verified, since delta rows that span the edges of the "
         "given range cannot be divided"
@@ -315,14 +317,14 @@ def test_a_range_that_cuts_commits_grows_to_hold_them_and_this_is_said(
     assert findings.is_good
     with closing(Ledger.open(run.config.store.url)) as ledger:
         compact(ledger.store)
-    findings = verified(run, tmp_path, wanted=Wanted((1,), {0: (50, 80)}))
+    findings = verified(run, tmp_path, selection=Wanted((1,), {0: (50, 80)}))
     assert (findings.is_good, findings.rows) == (True, 597)  # as wide as its rows
 
 
 def test_what_was_not_counted_is_refused(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: Log(records(1, 40)), TWO: Log(records(2, 5))})
     run()
-    [head, _] = run.seen().heads
+    [head, _] = run.snapshot().heads
     for span in ((0, 41), (40, None), (5, 5), (9, 3), (40, 50)):
         with pytest.raises(
             Unsuitable,
@@ -333,12 +335,12 @@ def test_what_was_not_counted_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         Unsuitable, match="expected a range within the counted offsets 0 to 40 of events/0"
     ):
-        verified(run, tmp_path, wanted=offsets(p0=(0, 41)))
+        verified(run, tmp_path, selection=offsets(p0=(0, 41)))
     for flag, selection in (("--partitions", Wanted((1, 7))), ("--offsets", offsets(p7=(0, 5)))):
         with pytest.raises(
             Unsuitable, match=rf"{flag}: expected counted partitions \(0, 1\), got 7; "
         ):
-            verified(run, tmp_path, wanted=selection)
+            verified(run, tmp_path, selection=selection)
 
 
 def test_a_log_that_ends_early_differs_and_one_that_is_gone_is_a_note(tmp_path: Path) -> None:
@@ -366,12 +368,12 @@ def test_a_head_without_events_and_a_metric_without_counts_are_notes(tmp_path: P
 
 def test_a_range_in_a_log_that_has_lost_its_beginning(run: Run, tmp_path: Path) -> None:
     run.logs[ONE] = Log(run.logs[ONE].values[100:], beginning=100)
-    findings = verified(run, tmp_path, wanted=offsets(p0=(40, 150)))
+    findings = verified(run, tmp_path, selection=offsets(p0=(40, 150)))
     assert findings.differences == []
     assert findings.rows == 185 - 111
     assert any("the log begins at 100 now; offsets 37 to 111" in note for note in findings.notes)
-    assert verified(run, tmp_path, wanted=offsets(p0=(111, 148))).notes == []
-    assert not verified(run, tmp_path, wanted=offsets(p0=(0, 90))).is_good
+    assert verified(run, tmp_path, selection=offsets(p0=(111, 148))).notes == []
+    assert not verified(run, tmp_path, selection=offsets(p0=(0, 90))).is_good
     findings = verified(run, tmp_path)  # the rest of it, and all of the other
     assert (findings.differences, findings.logs) == ([], 2)
     assert any("the log begins at 100 now; offsets 0 to 111" in note for note in findings.notes)
@@ -384,7 +386,7 @@ def test_of_retries_the_one_that_the_range_cuts_is_left_out_and_the_other_compar
 ) -> None:
     run = with_others(tmp_path)
     tried(run, config(event=WITH_C), page=4)  # each of another range
-    findings = verified(run, tmp_path, wanted=offsets(p0=(50, 70)))
+    findings = verified(run, tmp_path, selection=offsets(p0=(50, 70)))
     assert (findings.differences, findings.notes, findings.is_good) == ([], [], True)
     with closing(Ledger.open(run.config.store.url)) as ledger:
         entries = ledger.quarantine(done=True)
@@ -392,10 +394,10 @@ def test_of_retries_the_one_that_the_range_cuts_is_left_out_and_the_other_compar
     selection = offsets(p0=(10, 40))
     assert min(of_first) < 10 <= max(of_first)
     assert of_second <= set(range(10, 40))
-    findings = verified(run, tmp_path, wanted=selection)
+    findings = verified(run, tmp_path, selection=selection)
     assert findings.differences == []
     reason = " is not verified, since it has counted events inside and outside of these offsets"
     assert f"events/0: retry 1{reason}" in findings.notes
     second = and_(delta.c.retry == 2, delta.c.window_start_ms.is_(None))
     change(run, lambda c: c.execute(update(delta).where(second).values(state=b"x")))
-    assert verified(run, tmp_path, wanted=selection).count
+    assert verified(run, tmp_path, selection=selection).count

@@ -37,7 +37,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
     yield run_of(tmp_path)
 
 
-def more(run: Run, seed: int, n: int = 60) -> None:
+def read_on(run: Run, seed: int, n: int = 60) -> None:
     """A worker reads on."""
     for log in (ONE, TWO):
         run.logs[log].append(*records(seed, n))
@@ -62,16 +62,16 @@ def at_looks(*acts: Callable[[], object]) -> Callable[[Progress], None]:
 
 def test_what_is_counted_and_merged_meanwhile_is_left_out(run: Run, tmp_path: Path) -> None:
     whole = verified(run, tmp_path)
-    rows = run.seen().counters.rows
+    rows = run.snapshot().counters.rows
 
     def act(seed: int) -> None:
-        more(run, seed)
+        read_on(run, seed)
         merge(run)
 
     findings = verified(run, tmp_path, report=at_looks(*(lambda n=n: act(n) for n in (11, 12, 13))))
     assert findings == whole
     assert (findings.rows, findings.differences, findings.notes) == (rows, [], [])
-    assert run.seen().counters.rows > rows
+    assert run.snapshot().counters.rows > rows
     assert verified(run, tmp_path).is_good
 
 

@@ -124,7 +124,7 @@ def values(seed: int, n: int) -> list[bytes | None]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, bytes]:
+def counted_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, bytes]:
     """A run with many commits, repeats, retries, and a metric that was added, and its store."""
     run = Run(
         tmp_path_factory.mktemp("made"),
@@ -142,8 +142,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, bytes]:
 
 
 @pytest.fixture
-def run(made: tuple[Run, bytes]) -> Iterator[Run]:
-    run, store = made
+def run(counted_run: tuple[Run, bytes]) -> Iterator[Run]:
+    run, store = counted_run
     for suffix in ("-wal", "-shm"):
         Path(run.config.store.url + suffix).unlink(missing_ok=True)
     Path(run.config.store.url).write_bytes(store)

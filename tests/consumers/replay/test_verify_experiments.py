@@ -21,9 +21,9 @@ from tests.consumers.process.test_experiment_lifecycle import (
     FIRST,
     SECOND,
     N,
-    alone,
+    config_of,
     go_on,
-    of,
+    separate_states,
     states,
 )
 from tests.consumers.replay.verified_run import CHUNKS, EACH, tried, verified
@@ -52,8 +52,8 @@ def run(tmp_path: Path) -> Run:
 def test_a_retry_counts_for_the_experiments_that_the_offset_belongs_to(
     run: Run, tmp_path: Path
 ) -> None:
-    settings = of(run, FIRST + SECOND + LATE)
-    assert run.seen().counters.quarantined == len(AHEAD)
+    settings = config_of(run, FIRST + SECOND + LATE)
+    assert run.snapshot().counters.quarantined == len(AHEAD)
     assert verified(run, tmp_path, settings).is_good
     lenient = replace(settings, windows=replace(settings.windows, max_ahead_s=10**6))
     assert tried(run, lenient) == len(AHEAD)
@@ -61,7 +61,7 @@ def test_a_retry_counts_for_the_experiments_that_the_offset_belongs_to(
              "three": (SECOND, [range(N), range(2 * N, 3 * N)]),
              "late": (LATE, [range(2 * N, 3 * N)])}  # fmt: skip
     for name, (rest, ranges) in parts.items():
-        assert states(run, name) == alone(tmp_path / name, name, rest, *ranges), name
+        assert states(run, name) == separate_states(tmp_path / name, name, rest, *ranges), name
     assert verified(run, tmp_path, settings).differences == []
     with closing(Ledger.open(run.config.store.url)) as ledger:
         before = counted(ledger)

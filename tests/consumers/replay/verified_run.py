@@ -42,7 +42,7 @@ def verified(
     folder: Path,
     settings: Config | None = None,
     report: Callable[[Progress], None] = lambda progress: None,
-    wanted: Wanted = ALL,
+    selection: Wanted = ALL,
 ) -> Findings:
     """What `verify` finds, with a scratch store in a file of SQLite, as the command makes it."""
 
@@ -56,7 +56,7 @@ def verified(
         closing(Ledger.open(run.config.store.url)) as ledger,
         closing(Ledger.open(f"sqlite:///{folder}/{uuid.uuid4().hex}.db", create=True)) as scratch,
     ):
-        return verify(settings or run.config, ledger, scratch, report=report, wanted=wanted,
+        return verify(settings or run.config, ledger, scratch, report=report, wanted=selection,
                       monotonic=run.clock.monotonic, opener=opener)  # fmt: skip
 
 

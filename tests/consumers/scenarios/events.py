@@ -19,7 +19,7 @@ def arms(old: Value, new: Value, *, name: str, users: tuple[int, int] = (1_000, 
     return day
 
 
-def both(*days: Day) -> Day:
+def combine(*days: Day) -> Day:
     """The events of several generators on the same day."""
     return lambda random, day: chain.from_iterable(part(random, day) for part in days)
 
@@ -52,7 +52,7 @@ def arm(name: str, users: int, **values: Value) -> Day:
 
 def returning(name: str, users: int, rows: int, **values: Value) -> Day:
     """One arm of the same users each day, with several events of each."""
-    return lambda random, day: visits(name, users, rows=rows, known=True, **values)(random)
+    return lambda random, day: visits(name, users, rows=rows, is_returning=True, **values)(random)
 
 
 def heavy_clickers(name: str, users: int, rows: int, share: float, lift: float = 1.0) -> Day:
@@ -77,7 +77,7 @@ def bot(name: str, rows: int, click: int) -> Day:
 
 def changing(before: float, after: float, change: int, users: int = 1_000) -> Day:
     """Old clicks at 20 %, new at `before` and from this day on at `after`."""
-    return both(
+    return combine(
         until_day(change, arms(rate(0.2), rate(before), name="click", users=(users, users))),
         from_day(change, arms(rate(0.2), rate(after), name="click", users=(users, users))),
     )

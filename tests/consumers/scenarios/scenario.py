@@ -85,16 +85,22 @@ def _text_of(results: Mapping[str, object]) -> str:
 
 
 def visits(
-    arm: str, users: int, *, day: int = 0, rows: int = 1, known: bool = False, **values: Value
+    arm: str,
+    users: int,
+    *,
+    day: int = 0,
+    rows: int = 1,
+    is_returning: bool = False,
+    **values: Value,
 ) -> Callable[[Random], Iterator[Event]]:
     """The events of an arm on a day: `rows` of each user, with the values drawn for each.
 
-    known: whether the users are those of every other day, and not new ones.
+    is_returning: whether the users are those of every other day, and not new ones.
     """
 
     def drawn(random: Random) -> Iterator[Event]:
         for i in range(users):
-            user = f"{arm}-{i}" if known else f"{arm}-{day}-{i}"
+            user = f"{arm}-{i}" if is_returning else f"{arm}-{day}-{i}"
             for _ in range(rows):
                 drawn_values = {name: value(random) for name, value in values.items()}
                 yield {"variant": arm, "user": user, **drawn_values}

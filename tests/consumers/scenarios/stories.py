@@ -9,8 +9,8 @@ from tests.consumers.scenarios.events import (
     arm,
     arms,
     bot,
-    both,
     changing,
+    combine,
     from_day,
     guarded,
     heavy_clickers,
@@ -160,7 +160,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         metrics=CLICKS,
         experiment=CTR,
         days=6,
-        day=both(
+        day=combine(
             arm("old", 1_000, click=rate(0.2)), from_day(2, arm("new", 1_000, click=rate(0.2)))
         ),
     ),
@@ -169,7 +169,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         metrics=CLICKS,
         experiment=CTR,
         days=6,
-        day=both(
+        day=combine(
             arm("old", 1_000, click=rate(0.2)), until_day(3, arm("new", 1_000, click=rate(0.26)))
         ),
     ),
@@ -194,7 +194,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         metrics=CLICKS,
         experiment=CTR,
         days=2,
-        day=both(
+        day=combine(
             arms(rate(0.20), rate(0.26), name="click"),
             lambda random, day: iter(
                 {"variant": name, "user": f"both-{day}-{i}", "click": int(random.random() < 0.2)}
@@ -208,14 +208,14 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         metrics=CLICKS,
         experiment=CTR,
         days=3,
-        day=both(arms(rate(0.20), rate(0.20), name="click"), bot("new", 667, 1)),
+        day=combine(arms(rate(0.20), rate(0.20), name="click"), bot("new", 667, 1)),
     ),
     "doubled events in one arm": Scenario(
         story="The new client sends each event twice.",
         metrics=CLICKS,
         experiment=CTR,
         days=3,
-        day=both(
+        day=combine(
             lambda random, day: visits("old", 1_000, day=day, click=rate(0.2))(random),
             lambda random, day: chain.from_iterable(
                 (event, event) for event in visits("new", 1_000, day=day, click=rate(0.2))(random)
@@ -236,7 +236,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         metrics=CLICKS,
         experiment=CTR + RAMP,
         days=5,
-        day=both(
+        day=combine(
             until_day(2, arms(rate(0.30), rate(0.30), name="click", users=(1_900, 100))),
             from_day(2, arms(rate(0.20), rate(0.20), name="click", users=(1_000, 1_000))),
         ),
@@ -246,7 +246,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         metrics=CLICKS,
         experiment=CTR + RAMP,
         days=6,
-        day=both(
+        day=combine(
             until_day(2, arms(rate(0.20), rate(0.26), name="click", users=(1_900, 100))),
             from_day(2, arms(rate(0.20), rate(0.26), name="click", users=(1_500, 1_500))),
         ),
@@ -259,7 +259,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
             'guardrails = [{ metric = "latency.quantile(0.95)", margin = 20 }]\n'
         ),
         days=4,
-        day=both(
+        day=combine(
             arm("old", 2_000, click=rate(0.20), ms=normal(200.0, 30.0)),
             arm("new", 2_000, click=rate(0.26), ms=normal(201.0, 30.0)),
         ),
@@ -272,7 +272,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
             'guardrails = [{ metric = "latency.quantile(0.95)", margin = 20 }]\n'
         ),
         days=4,
-        day=both(
+        day=combine(
             arm("old", 2_000, click=rate(0.20), ms=normal(200.0, 30.0)),
             arm("new", 2_000, click=rate(0.26), ms=normal(250.0, 30.0)),
         ),
@@ -283,7 +283,9 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         experiment=CTR,
         days=4,
         variants=("old", "new", "other"),
-        day=both(arms(rate(0.20), rate(0.27), name="click"), arm("other", 1_000, click=rate(0.14))),
+        day=combine(
+            arms(rate(0.20), rate(0.27), name="click"), arm("other", 1_000, click=rate(0.14))
+        ),
     ),
     "three arms, none differs": Scenario(
         story="Both new rankings are like the old one.",
@@ -291,7 +293,9 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         experiment=CTR,
         days=4,
         variants=("old", "new", "other"),
-        day=both(arms(rate(0.20), rate(0.20), name="click"), arm("other", 1_000, click=rate(0.20))),
+        day=combine(
+            arms(rate(0.20), rate(0.20), name="click"), arm("other", 1_000, click=rate(0.20))
+        ),
     ),
     "three arms, one is dead": Scenario(
         story="One of two new rankings gets no users.",
@@ -306,21 +310,21 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         metrics=CLICKS,
         experiment=CTR,
         days=4,
-        day=both(heavy_clickers("old", 400, 10, 0.04), heavy_clickers("new", 400, 10, 0.04)),
+        day=combine(heavy_clickers("old", 400, 10, 0.04), heavy_clickers("new", 400, 10, 0.04)),
     ),
     "a small arm without a heavy user": Scenario(
         story="3,000 users in the old arm, of whom 4 % click nearly always; 100 in the new, none.",
         metrics=CLICKS,
         experiment=f"{CTR}shares = {{ old = 30, new = 1 }}\n",
         days=2,
-        day=both(heavy_clickers("old", 3_000, 5, 0.04), heavy_clickers("new", 100, 5, 0.0)),
+        day=combine(heavy_clickers("old", 3_000, 5, 0.04), heavy_clickers("new", 100, 5, 0.0)),
     ),
     "returning users who like it": Scenario(
         story="2,000 users of each arm come every day, and click in 26 % in place of 20 %.",
         metrics=CLICKS,
         experiment=CTR,
         days=3,
-        day=both(
+        day=combine(
             returning("old", 2_000, 2, click=rate(0.20)),
             returning("new", 2_000, 2, click=rate(0.26)),
         ),
@@ -330,7 +334,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         metrics=UNIT_REVENUE,
         experiment='decision = ["revenue"]\nmde = 0.5\n',
         days=4,
-        day=both(
+        day=combine(
             shopping("old", 1_500, 4, 0.25, 1.0, 0.5), shopping("new", 1_500, 5, 0.24, 1.0, 0.5)
         ),
     ),
@@ -339,7 +343,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         metrics=REVENUE,
         experiment='decision = ["revenue"]\nmde = 0.1\n',
         days=4,
-        day=both(
+        day=combine(
             shopping("old", 1_500, 4, 0.25, 1.0, 0.5), shopping("new", 1_500, 5, 0.24, 1.0, 0.5)
         ),
     ),
@@ -348,7 +352,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         metrics=UNIT_REVENUE,
         experiment='decision = ["revenue"]\nmde = 1.0\nshares = { old = 95, new = 5 }\n',
         days=3,
-        day=both(
+        day=combine(
             shopping("old", 3_800, 1, 0.05, 2.0, 1.5), shopping("new", 200, 1, 0.05, 2.0, 1.5)
         ),
     ),
@@ -357,21 +361,25 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         metrics=UNIT_REVENUE,
         experiment='decision = ["revenue"]\nmde = 0.5\nshares = { old = 95, new = 5 }\n',
         days=3,
-        day=both(shopping("old", 9_500, 1, 0.05, 2.0, 1.0), shopping("new", 500, 1, 0.0, 2.0, 1.0)),
+        day=combine(
+            shopping("old", 9_500, 1, 0.05, 2.0, 1.0), shopping("new", 500, 1, 0.0, 2.0, 1.0)
+        ),
     ),
     "revenue per row that stops": Scenario(
         story="Nobody can pay in the new version, which 5 % of the users have; each looks twice.",
         metrics=ROW_REVENUE,
         experiment='decision = ["revenue"]\nmde = 0.5\nshares = { old = 95, new = 5 }\n',
         days=3,
-        day=both(shopping("old", 9_500, 2, 0.05, 2.0, 1.0), shopping("new", 500, 2, 0.0, 2.0, 1.0)),
+        day=combine(
+            shopping("old", 9_500, 2, 0.05, 2.0, 1.0), shopping("new", 500, 2, 0.0, 2.0, 1.0)
+        ),
     ),
     "fewer buyers who spend more": Scenario(
         story="3 % of the users buy in place of 6 %, and each of them spends twice as much.",
         metrics=UNIT_REVENUE,
         experiment='decision = ["revenue"]\nmde = 0.2\n',
         days=4,
-        day=both(
+        day=combine(
             shopping("old", 3_000, 1, 0.06, 2.0, 0.5), shopping("new", 3_000, 1, 0.03, 2.7, 0.5)
         ),
     ),
@@ -380,7 +388,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         metrics=CONVERSION,
         experiment='decision = ["conversion"]\nmde = 0.02\n',
         days=4,
-        day=both(
+        day=combine(
             lambda random, day: visits("old", 1_500, day=day, rows=3, buy=rate(0.031))(random),
             lambda random, day: visits("new", 1_500, day=day, rows=3, buy=rate(0.042))(random),
         ),
@@ -439,7 +447,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         metrics=f"{CLICKS}\n{BUYS}",
         experiment='decision = ["ctr", "buys"]\nmde = 0.02\n',
         days=4,
-        day=both(
+        day=combine(
             arm("old", 1_500, click=rate(0.20), buy=rate(0.20)),
             arm("new", 1_500, click=rate(0.26), buy=rate(0.14)),
         ),

@@ -28,7 +28,7 @@ def charts_are_made_when_they_are_asked_for() -> Iterator[None]:
 
 
 @pytest.fixture
-def asked() -> Iterator[Callable[[Path], Client]]:
+def make_client() -> Iterator[Callable[[Path], Client]]:
     """A client of any store."""
     with ExitStack() as stack:
         yield lambda store: Client(
@@ -46,6 +46,6 @@ def client(store: Path) -> Iterator[Client]:
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A client of a store with an experiment."""
-    store = make_store(tmp_path_factory.mktemp("compared"), more=EXPERIMENT)
+    store = make_store(tmp_path_factory.mktemp("compared"), rest=EXPERIMENT)
     with closing(Ledger.open(str(store))) as ledger:
         yield Client(application(ledger, store=str(store)))

@@ -82,7 +82,7 @@ def exchanges(folder: Path) -> Iterator[tuple[str, str]]:
     """What is asked, and what is answered."""
     for name, tables in (("plain", ""), ("compared", EXPERIMENT)):
         (folder / name).mkdir()
-        store = make_store(folder / name, more=tables, slices="max_keys = 3")
+        store = make_store(folder / name, rest=tables, slices="max_keys = 3")
         watched = WATCHED if tables else WatchedWorkers(dict, lambda: 0.0, lambda: 0.0)
         with closing(Ledger.open(str(store))) as ledger:
             client = Client(application(ledger, watched, store=str(store)))
@@ -101,7 +101,7 @@ def exchanges(folder: Path) -> Iterator[tuple[str, str]]:
             text = answer.text if path.startswith("/api") else dumps(answer.text).decode()
             yield f"named {path}", text
     (folder / "exposed").mkdir()
-    exposed = exposed_scenes.made(folder / "exposed")
+    exposed = exposed_scenes.make_store(folder / "exposed")
     with closing(Ledger.open(str(exposed))) as ledger:
         client = Client(application(ledger, store=str(exposed)))
         for path in EXPOSED:

@@ -14,7 +14,7 @@ from streammetrics_consumers.server.openapi import openapi_json
 from tests.consumers.server.asking import Client, fits
 from tests.consumers.stores import make_store
 
-Asked = Callable[[Path], Client]
+MakeClient = Callable[[Path], Client]
 
 
 def error(answer: httpx.Response) -> dict[str, str]:
@@ -64,8 +64,8 @@ def test_a_figure_that_is_not_there_says_what_is(client: Client) -> None:
         assert (problem["where"], problem["got"]) == (where, got)
 
 
-def test_an_empty_store_is_answered(tmp_path: Path, asked: Asked) -> None:
-    client = asked(make_store(tmp_path, [b"not json"]))
+def test_an_empty_store_is_answered(tmp_path: Path, make_client: MakeClient) -> None:
+    client = make_client(make_store(tmp_path, [b"not json"]))
     for path in ("/api/store", "/api/results", "/api/experiment", "/api/health"):
         answer = client.get(path)
         assert answer.status_code == 200

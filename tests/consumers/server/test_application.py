@@ -19,7 +19,7 @@ from streammetrics.present.spec import drawable
 from tests.consumers.server.asking import Client
 from tests.consumers.stores import EVENTS, HOSTILE, event, make_store, write_events
 
-Asked = Callable[[Path], Client]
+MakeClient = Callable[[Path], Client]
 
 SPAN = "1970-01-01T00:00:00Z/1970-01-01T02:00:00Z"
 SAME = (  # a path, the command that prints the same, and the parameters of both
@@ -142,8 +142,8 @@ def test_a_hostile_address_costs_a_short_error(client: Client) -> None:
         assert len(answer.content) < 2000 and answer.json()["error"]["got"]
 
 
-def test_hostile_names_are_data_and_never_a_page(tmp_path: Path, asked: Asked) -> None:
-    client = asked(make_store(tmp_path, [event(0, HOSTILE, 1, 0.5)], variants=""))
+def test_hostile_names_are_data_and_never_a_page(tmp_path: Path, make_client: MakeClient) -> None:
+    client = make_client(make_store(tmp_path, [event(0, HOSTILE, 1, 0.5)], variants=""))
     page, text = client.get("/"), client.get("/results.txt")
     assert "alert" not in page.text
     assert "\x1b" not in page.text + text.text
@@ -157,8 +157,8 @@ def test_hostile_names_are_data_and_never_a_page(tmp_path: Path, asked: Asked) -
     assert {row["series"] for row in spec["data"]["values"]} == {drawable(HOSTILE)}
 
 
-def test_a_commit_shows_in_the_next_answer(tmp_path: Path, asked: Asked) -> None:
-    client = asked(make_store(tmp_path, EVENTS[:2]))
+def test_a_commit_shows_in_the_next_answer(tmp_path: Path, make_client: MakeClient) -> None:
+    client = make_client(make_store(tmp_path, EVENTS[:2]))
     first = client.get("/api/results").json()
     assert client.get("/api/results").json() == first
     write_events(tmp_path, EVENTS)
@@ -193,11 +193,11 @@ def test_no_transaction_lasts_while_a_client_reads(
 
 
 def test_a_store_that_is_gone_is_an_error_and_not_a_crash(
-    tmp_path: Path, store: Path, asked: Asked
+    tmp_path: Path, store: Path, make_client: MakeClient
 ) -> None:
     copy = tmp_path / "copy.db"
     copy.write_bytes(store.read_bytes())
-    client = asked(copy)
+    client = make_client(copy)
     assert client.get("/readyz").status_code == client.get("/healthz").status_code == 200
     copy.write_bytes(b"not a database" * 1000)
     assert client.get("/readyz").status_code in (500, 503)

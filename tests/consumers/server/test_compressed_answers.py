@@ -46,17 +46,17 @@ def test_the_etags_of_a_file_differ_by_its_encoding(client: Client) -> None:
 
 
 def test_what_a_server_kept_equals_the_answers_of_a_new_one(
-    tmp_path: Path, asked: Callable[[Path], Client]
+    tmp_path: Path, make_client: Callable[[Path], Client]
 ) -> None:
     events = list(EVENTS)
     store = make_store(tmp_path, events)
-    warm_client = asked(store)
+    warm_client = make_client(store)
     for round in range(4):
         for path in PATHS:
             for headers in (GZIP, PLAIN, GZIP):
                 answers = [
                     client.get(path, headers=headers).content
-                    for client in (warm_client, asked(store))
+                    for client in (warm_client, make_client(store))
                 ]
                 answers = [counted(answer) if path == "/metrics" else answer for answer in answers]
                 assert answers[0] == answers[1], (round, path)

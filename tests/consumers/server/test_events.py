@@ -32,8 +32,8 @@ def heard(answer: httpx.Response) -> Generator[tuple[str, dict[str, object]], No
             yield name, json.loads(line.removeprefix("data: "))
 
 
-def until(stream: Iterator[tuple[str, dict[str, object]]], wanted: str) -> dict[str, object]:
-    return next(data for name, data in stream if name == wanted)
+def until(stream: Iterator[tuple[str, dict[str, object]]], event_name: str) -> dict[str, object]:
+    return next(data for name, data in stream if name == event_name)
 
 
 def test_a_page_hears_of_what_was_counted(tmp_path: Path) -> None:

@@ -60,12 +60,12 @@ def quickest_s(url: str) -> float:
     return min(times)
 
 
-def closes(connection: socket.socket, more: bytes) -> bool:
+def closes(connection: socket.socket, payload: bytes) -> bool:
     """Whether the server closes a connection that goes on talking."""
     limit_s = time.monotonic() + LIMIT_S
     while time.monotonic() < limit_s:
         try:
-            connection.sendall(more)
+            connection.sendall(payload)
             readable, _, _ = select.select([connection], [], [], 0.05)
             if readable and not connection.recv(1 << 16):
                 return True

@@ -30,7 +30,7 @@ def ledger(store: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def asked(ledger: Ledger, path: str, *workers: WorkerStatus | None) -> httpx.Response:
+def get_response(ledger: Ledger, path: str, *workers: WorkerStatus | None) -> httpx.Response:
     statuses = {str(i): reported for i, reported in enumerate(workers)}
     watched = WatchedWorkers(lambda: statuses, lambda: NOW_S, lambda: 0.0)
     return Client(application(ledger, watched, store="s")).get(path)
@@ -42,14 +42,14 @@ def worker(polled_s: float = NOW_S, fetched_s: float = NOW_S, joined: bool = Tru
 
 def test_workers_that_hang_or_hear_nothing_are_named(ledger: Ledger) -> None:
     slow = worker(NOW_S - POLL_LIMIT_S, NOW_S - FETCH_LIMIT_S)  # within the limits
-    assert asked(ledger, "/healthz", slow).text == "ok\n"
-    assert asked(ledger, "/readyz", slow).text == "ready\n"
+    assert get_response(ledger, "/healthz", slow).text == "ok\n"
+    assert get_response(ledger, "/readyz", slow).text == "ready\n"
     for bad, reason in (
         (worker(NOW_S - POLL_LIMIT_S - 5), "no poll has returned for 65 s"),
         (worker(fetched_s=NOW_S - FETCH_LIMIT_S - 5), "the log has not answered for 125 s"),
     ):
         for path in ("/healthz", "/readyz"):
-            answer = asked(ledger, path, worker(), bad)
+            answer = get_response(ledger, path, worker(), bad)
             assert (answer.status_code, answer.text) == (503, f"worker 1: {reason}\n")
 
 
@@ -58,8 +58,8 @@ def test_a_worker_without_partitions_lives_and_is_not_ready(ledger: Ledger) -> N
         (None, "worker 1 has not started yet\n"),
         (worker(joined=False), "worker 1 is waiting for its partitions\n"),
     ):
-        assert asked(ledger, "/healthz", worker(), late).text == "ok\n"
-        answer = asked(ledger, "/readyz", worker(), late)
+        assert get_response(ledger, "/healthz", worker(), late).text == "ok\n"
+        answer = get_response(ledger, "/readyz", worker(), late)
         assert (answer.status_code, answer.text) == (503, message)
 
 
@@ -69,8 +69,11 @@ def test_a_store_that_is_gone_is_not_ready_and_says_why(tmp_path: Path) -> None:
         ledger.close()
         for path in tmp_path.glob(store.name + "*"):
             path.unlink()
-        answer = asked(ledger, "/readyz", worker())
-        assert (answer.status_code, asked(ledger, "/healthz", worker()).status_code) == (503, 200)
+        answer = get_response(ledger, "/readyz", worker())
+        assert (answer.status_code, get_response(ledger, "/healthz", worker()).status_code) == (
+            503,
+            200,
+        )
     assert answer.text.startswith(f"store {store}: ")
     assert answer.text.count("\n") == 1
 

@@ -44,7 +44,7 @@ def app(store: Path) -> Iterator[ASGIApp]:
 
 
 @pytest.mark.parametrize(
-    ("slow", "at_once", "others"),
+    ("slow", "at_once", "quick"),
     [
         ((CHART, HISTORY), api.CHARTS, ("/api/results", "/results.txt", "/api/store")),
         (("/api/results", "/api/status", "/results.txt"), api.TABLES, (CHART, HISTORY)),
@@ -53,7 +53,7 @@ def app(store: Path) -> Iterator[ASGIApp]:
 )
 def test_answers_that_wait_hold_up_no_probe_and_none_of_another_kind(
     app: ASGIApp, monkeypatch: pytest.MonkeyPatch,
-    slow: tuple[str, ...], at_once: int, others: tuple[str, ...],
+    slow: tuple[str, ...], at_once: int, quick: tuple[str, ...],
 ) -> None:  # fmt: skip
     begun: list[str] = []
     end = Event()
@@ -73,7 +73,7 @@ def test_answers_that_wait_hold_up_no_probe_and_none_of_another_kind(
             waiting = [asyncio.create_task(client.get(path)) for path in slow * (MANY // len(slow))]
             while len(begun) < at_once:
                 await asyncio.sleep(0.005)
-            for path in (*PROBES, *others):
+            for path in (*PROBES, *quick):
                 assert (await client.get(path)).status_code == 200, path
             assert len(begun) == at_once
             end.set()

@@ -27,8 +27,8 @@ from tests.consumers.simulation.lives import Unsteady
 class Compactions:
     """Two compactors of the store that is there, and what others have planned of earlier ones."""
 
-    def __init__(self, rng: random.Random, seen: Counter[str]) -> None:
-        self._rng, self._seen = rng, seen
+    def __init__(self, rng: random.Random, tally: Counter[str]) -> None:
+        self._rng, self._tally = rng, tally
         self._compactors: list[Compactor] = []
         self._plans: list[tuple[Compactor, MergeRun, MergeGroup]] = []
 
@@ -60,7 +60,7 @@ class Compactions:
         outcome = None
         with suppress(StoreReplaced, StoreUnavailable):
             outcome = compactor.merge(run, rows)
-        self._seen["compaction was late" if outcome is None else "compacted"] += 1
+        self._tally["compaction was late" if outcome is None else "compacted"] += 1
 
 
 PRINT = "print of an experiment"
@@ -74,8 +74,8 @@ class OutOfOrder(AssertionError):
 class Looks:
     """Those who look. After each look, all looks in the store must follow one another."""
 
-    def __init__(self, rng: random.Random, seen: Counter[str]) -> None:
-        self._rng, self._seen = rng, seen
+    def __init__(self, rng: random.Random, tally: Counter[str]) -> None:
+        self._rng, self._tally = rng, tally
         self._held: list[Held] = []
         self._now_ms = 0
 
@@ -116,7 +116,7 @@ class Looks:
         """Take a look that was read, if it still may be taken."""
         with suppress(StoreReplaced):
             is_taken = take(ledger.store, row, claimed_ms)
-            self._seen["looked" if is_taken else "look was late"] += 1
+            self._tally["looked" if is_taken else "look was late"] += 1
 
 
 def require_in_order(ledger: Ledger, generation: int) -> None:

@@ -216,10 +216,10 @@ def _take(run: Alone, step: Step, name: str, configs: tuple[Config, Config]) -> 
     run.begin(configs[action != "end"], requested[action])
 
 
-def _compare(ledger: Ledger, name: str, looks: Sequence[StoredLook], alone: Ledger) -> None:
-    if states_of(ledger, name) != states_of(alone, name):
+def _compare(ledger: Ledger, name: str, looks: Sequence[StoredLook], reference: Ledger) -> None:
+    if states_of(ledger, name) != states_of(reference, name):
         raise Differs(f"states of {name} differ from those of it alone")
-    expected = looks_at(alone, name)
+    expected = looks_at(reference, name)
     for look_, expected_look in zip(looks, expected, strict=False):
         if look_._replace(retry=0) != expected_look._replace(retry=0):
             raise Differs(
@@ -227,5 +227,5 @@ def _compare(ledger: Ledger, name: str, looks: Sequence[StoredLook], alone: Ledg
             )
     if len(looks) != len(expected):
         raise Differs(f"{len(looks)} looks at {name}, and {len(expected)} at it alone")
-    if verdicts(ledger, name) != verdicts(alone, name):
+    if verdicts(ledger, name) != verdicts(reference, name):
         raise Differs(f"the verdict on {name} differs from that on it alone")

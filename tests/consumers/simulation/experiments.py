@@ -111,7 +111,7 @@ class Experiments(Plain):
             for name, course in self.courses.items()
             if course.is_running
         ]
-        return made(tuple(entries))
+        return make_config(tuple(entries))
 
     # -- what happens -------------------------------------------------------------------------
     def plan(self, rng: random.Random, steps: int) -> None:
@@ -195,22 +195,24 @@ class Experiments(Plain):
         return Known()
 
     # -- what must come of it -----------------------------------------------------------------
-    def known_at_last(self, world: World, found: Counted) -> Known:
+    def known_at_last(self, world: World, counts: Counted) -> Known:
         """Which retry has counted an event, and the holes of metrics, are known from the store."""
         entries = world.ledger.quarantine(done=True, limit=100_000)
         retried = {(e.partition, e.offset): e.retry for e in entries if e.retry is not None}
         return Known(retried=retried, metrics=by_log(world.ledger.generation(), world))
 
-    def expected(self, known: Known) -> Counted:
+    def expected(self, knowledge: Known) -> Counted:
         plain = fold(self.logs, groupings=GROUPINGS, metrics=METRICS, ahead=self.ahead)
-        return replace(plain, states={**plain.states, **dict(self.states(known))})
+        return replace(plain, states={**plain.states, **dict(self.states(knowledge))})
 
-    def states(self, known: Known) -> Iterator[tuple[State, bytes]]:
+    def states(self, knowledge: Known) -> Iterator[tuple[State, bytes]]:
         """The states of all experiments, from the records alone."""
         for name, course in self.courses.items():
             rows: dict[int | None, list[dict[str, Any]]] = defaultdict(list)
             for place, row in self.rows():
-                if not is_own(name, course, row) or not self.is_counted(name, course, place, known):
+                if not is_own(name, course, row) or not self.is_counted(
+                    name, course, place, knowledge
+                ):
                     continue
                 at_ms = time_of(row)
                 for start in (None, at_ms // SIZE_MS * SIZE_MS):
@@ -234,15 +236,15 @@ class Experiments(Plain):
                 if value is not None and value not in KNOWN_BROKEN:
                     yield (partition, offset), json.loads(value)
 
-    def is_counted(self, name: str, course: Course, place: Place, known: Known) -> bool:
+    def is_counted(self, name: str, course: Course, place: Place, knowledge: Known) -> bool:
         """Whether an event was counted while the experiment was: by a worker, or by a retry."""
         partition, offset = place
         if offset not in self.ahead[partition]:
             return any(phase.holds(partition, offset) for phase in course.phases)
-        retry = known.retried.get(place)
+        retry = knowledge.retried.get(place)
         if retry is None or not any(phase.holds_retry(retry) for phase in course.phases):
             return False
-        metric = known.metrics[f"{experiment_set(name)}/ctr"]
+        metric = knowledge.metrics[f"{experiment_set(name)}/ctr"]
         holes = metric.holes.get(partition.number, ())
         since = course.phases[0].since.stand.get(partition, 0)
         return since <= offset and not any(start <= offset < end for start, end in holes)
@@ -251,7 +253,10 @@ class Experiments(Plain):
         """States and looks are those of each experiment alone."""
         path = Path(world.ledger.store.name).with_name("alone.db")
         for name, course in self.courses.items():
-            configs = made(()), made((entry(name, course.is_archived, course.end_ms),))
+            configs = (
+                make_config(()),
+                make_config((entry(name, course.is_archived, course.end_ms),)),
+            )
             looks = require_as_alone(world.ledger, path, name, course, self.logs, configs)
             world.seen["compared looks"] += looks
 
@@ -290,7 +295,7 @@ def entry(name: str, is_archived: bool, end_ms: int | None) -> str:
 
 
 @cache
-def made(entries: tuple[str, ...]) -> Config:
+def make_config(entries: tuple[str, ...]) -> Config:
     """The config with these experiments."""
     return config(
         event=f'{EVENT}assignments = "exps"\n',

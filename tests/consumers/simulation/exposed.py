@@ -74,7 +74,7 @@ KILLS: Final = Kills()
 
 
 @cache
-def made(names: tuple[str, ...], rest: str = "") -> Config:
+def make_config(names: tuple[str, ...], rest: str = "") -> Config:
     """The config with these experiments. rest: further lines of [exposures]."""
     for name in names:
         control, *treatments = ARMS[name]
@@ -124,7 +124,7 @@ class Exposed(Plain):
     @property
     def before(self) -> Config:  # type: ignore[override]
         """The config as it is now."""
-        return made(tuple(self.running), self.rest)
+        return make_config(tuple(self.running), self.rest)
 
     # -- what happens -------------------------------------------------------------------------
     def plan(self, rng: random.Random, steps: int) -> None:
@@ -169,7 +169,7 @@ class Exposed(Plain):
         return Known()
 
     # -- what must come of it -----------------------------------------------------------------
-    def known_at_last(self, world: World, found: Counted) -> Known:
+    def known_at_last(self, world: World, counts: Counted) -> Known:
         """Which events are refused is known from the store."""
         return Known(refused=self.open_entries(world))
 
@@ -178,17 +178,17 @@ class Exposed(Plain):
         entries = world.ledger.quarantine(limit=100_000)
         return {(entry.partition, entry.offset) for entry in entries}
 
-    def expected(self, known: Known) -> Counted:
+    def expected(self, knowledge: Known) -> Counted:
         accepted = [
             event
             for place, event in self.events.items()
-            if place not in known.refused and "user" in event
+            if place not in knowledge.refused and "user" in event
         ]
         spans = {"ranker": [(None, None)], ADDED: self.phases}
         ends = {log: (self.logs[log].next_offset, None) for log in self.logs}
-        return Counted(states_of(made(("ranker", ADDED)), accepted, spans), {}, ends, ())
+        return Counted(states_of(make_config(("ranker", ADDED)), accepted, spans), {}, ends, ())
 
-    def found(self, counted: Counted) -> Counted:
+    def comparable_counts(self, counted: Counted) -> Counted:
         states = {
             where: state
             for where, state in counted.states.items()

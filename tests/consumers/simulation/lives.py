@@ -110,19 +110,19 @@ class FusedLedger(Ledger):
 
     fuse: Fuse | None = None  # that of the worker whose turn it is
 
-    def commit(self, of: Generation, commit: Commit) -> Head:
+    def commit(self, generation: Generation, commit: Commit) -> Head:
         def write_delta(connection: Connection, commit: Commit) -> None:
-            self.at("inside it")
+            self.reach("inside it")
             ledger_write.write_delta(connection, commit)
 
-        self.at("before the transaction")
+        self.reach("before the transaction")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ledger_module, "write_delta", write_delta)
-            moved = super().commit(of, commit)
-        self.at("after it")
+            moved = super().commit(generation, commit)
+        self.reach("after it")
         return moved
 
-    def at(self, point: str) -> None:
+    def reach(self, point: str) -> None:
         if self.fuse is not None:
             self.fuse.passes(point)
 

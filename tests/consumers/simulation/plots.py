@@ -129,18 +129,18 @@ class Plain:
         names = {name for name in METRICS if name not in world.config.fingerprints()}
         return Known({name: Span(until=dict.fromkeys(self.logs, 0)) for name in names})
 
-    def known_at_last(self, world: World, found: Counted) -> Known:
+    def known_at_last(self, world: World, counts: Counted) -> Known:
         """What is known when the store is compared."""
         return world.known
 
     def compare(self, world: World) -> None:
         """Compare more than the counts of the store, at the end."""
 
-    def expected(self, known: Known) -> Counted:
-        return fold(self.logs, groupings=GROUPINGS, metrics=METRICS, spans=known.spans,
-                    ahead=self.ahead, missed=known.missed)  # fmt: skip
+    def expected(self, knowledge: Known) -> Counted:
+        return fold(self.logs, groupings=GROUPINGS, metrics=METRICS, spans=knowledge.spans,
+                    ahead=self.ahead, missed=knowledge.missed)  # fmt: skip
 
-    def found(self, counted: Counted) -> Counted:
+    def comparable_counts(self, counted: Counted) -> Counted:
         """What is compared of a ledger: how many rows had expired is up to when they came."""
         counters = {log: replace(counter, expired=0) for log, counter in counted.counters.items()}
         return replace(counted, counters=counters)
@@ -184,7 +184,7 @@ class Repeated(Plain):
                         values.append(json.dumps(repeat).encode())
             self.logs[partition] = log_of(rng, values)
 
-    def expected(self, known: Known) -> Counted:
+    def expected(self, knowledge: Known) -> Counted:
         dedup = self.before.dedup
         assert dedup is not None
         once, repeated = {}, {}
@@ -200,7 +200,7 @@ class Repeated(Plain):
             columns = [log.values[i] for i in left], [log.offsets[i] for i in left]
             once[partition] = Log(*columns, beginning=log.beginning, next_offset=log.next_offset)
             repeated[partition] = len(gone)
-        counts = fold(once, groupings=GROUPINGS, metrics=METRICS, spans=known.spans)
+        counts = fold(once, groupings=GROUPINGS, metrics=METRICS, spans=knowledge.spans)
         return replace(counts, counters={
             log: replace(counter, rows=counter.rows + repeated[log], repeated=repeated[log])
             for log, counter in counts.counters.items()
@@ -284,15 +284,15 @@ class Joined(Plain):
     def happen(self, world: World, step: int) -> None:
         """There is no upgrade."""
 
-    def known_at_last(self, world: World, found: Counted) -> Known:
+    def known_at_last(self, world: World, counts: Counted) -> Known:
         """Which events are refused is known from the store."""
-        return Known(refused=found.refused)
+        return Known(refused=counts.refused)
 
-    def expected(self, known: Known) -> Counted:
+    def expected(self, knowledge: Known) -> Counted:
         shown: dict[object, dict[str, object]] = {}
         clicks: dict[object, list[int]] = {}
         for place, payload in self.events.items():
-            if place in known.refused:
+            if place in knowledge.refused:
                 continue
             if payload["kind"] == "shown":
                 shown[payload["id"]] = payload
@@ -307,9 +307,9 @@ class Joined(Plain):
             )
         whole = fold({LOGS[0]: values}, groupings=GROUPINGS, metrics={"new": METRICS["new"]})
         ends = {p: (log.next_offset, None) for p, log in self.logs.items()}
-        return Counted(whole.states, {}, ends, sorted(known.refused))
+        return Counted(whole.states, {}, ends, sorted(knowledge.refused))
 
-    def found(self, counted: Counted) -> Counted:
+    def comparable_counts(self, counted: Counted) -> Counted:
         states = {
             state: content for state, content in counted.states.items() if state[0] in METRICS
         }
@@ -323,7 +323,7 @@ def iso(at_ms: int) -> str:
 
 
 def differences(
-    plot: Plain, knowledge: Known, found: Counted, floor_ms: int | None, *, whole: bool = True
+    plot: Plain, knowledge: Known, counts: Counted, floor_ms: int | None, *, whole: bool = True
 ) -> Iterator[str]:
     """What a ledger says otherwise than its logs: but for windows below the floor, which are gone,
     and whose rows are in the totals. whole: all is read, and nothing is to be read again."""
@@ -336,19 +336,19 @@ def differences(
             if state[2] is None or state[2] >= floor_ms
         }
         expected = replace(expected, states=states)
-        lowest = min(found.heads[log][1] or 0 for log in plot.logs)
+        lowest = min(counts.heads[log][1] or 0 for log in plot.logs)
         # What is refused as closed moves no time: it may be other events in an emptied store.
         is_too_high = floor_ms > plot.before.windows.floor_ms(lowest)
         if whole and is_too_high and not plot.is_pending:
             yield f"floor {floor_ms} is higher than the retention allows"
-    for partition, counter in found.counters.items():
+    for partition, counter in counts.counters.items():
         if counter.expired and floor_ms is None:
             yield "rows expired without a floor"
         if counter.expired > counter.rows - counter.quarantined:
             yield f"{partition}: {counter}"
-    found = plot.found(found)
+    counts = plot.comparable_counts(counts)
     for name in ("states", "counters", "heads", "refused"):
-        if getattr(found, name) != getattr(expected, name):
+        if getattr(counts, name) != getattr(expected, name):
             yield f"{name} differ from a fold over the log"
 
 

@@ -139,10 +139,10 @@ def two_commits(patch: pytest.MonkeyPatch) -> None:
     """ONE_COMMIT: the head moves in a transaction of its own."""
     whole = FusedLedger.commit
 
-    def commit(self: FusedLedger, of: Generation, commit: Commit) -> Head:
-        self.at("before the transaction")
-        moved = whole(self, of, replace(commit, shards=(), refused=()))
-        self.at("inside it")
+    def commit(self: FusedLedger, expected: Generation, commit: Commit) -> Head:
+        self.reach("before the transaction")
+        moved = whole(self, expected, replace(commit, shards=(), refused=()))
+        self.reach("inside it")
         self._store.write(lambda connection, _: ledger_write.write_delta(connection, commit))
         return moved
 
@@ -196,10 +196,13 @@ def fastest_partition(patch: pytest.MonkeyPatch) -> None:
     """ALL_PARTITIONS: the fastest partition decides what is closed."""
     whole = closer_module.closable_ms
 
-    def closable_ms(windows: WindowsConfig, of: Closing, heads: Sequence[Head]) -> int | None:
+    def closable_ms(windows: WindowsConfig, rule: Closing, heads: Sequence[Head]) -> int | None:
         times = [entry.greatest_event_ms for entry in heads if entry.greatest_event_ms is not None]
-        return whole(windows, of, [replace(entry, greatest_event_ms=max(times)) for entry in heads]
-                     if times else heads)  # fmt: skip
+        return whole(
+            windows,
+            rule,
+            [replace(entry, greatest_event_ms=max(times)) for entry in heads] if times else heads,
+        )
 
     patch.setattr(closer_module, "closable_ms", closable_ms)
 
@@ -235,13 +238,13 @@ def two_closings(patch: pytest.MonkeyPatch) -> None:
 
     def write_closing(
         store: Store,
-        of: Generation,
+        expected: Generation,
         commit: Commit,
         read: Sequence[PendingMetadata],
         replaced: Sequence[DeltaMetadata],
         logs: Sequence[Head],
     ) -> None:
-        whole(store, of, replace(commit, shards=()), read, (), logs)
+        whole(store, expected, replace(commit, shards=()), read, (), logs)
         if KILLS.random() < 0.3:
             raise Killed("between")
         store.write(lambda connection, _: _results(connection, commit, replaced))
@@ -260,15 +263,17 @@ def rows_as_they_are(patch: pytest.MonkeyPatch) -> None:
 
     def write_closing(
         store: Store,
-        of: Generation,
+        expected: Generation,
         commit: Commit,
         read: Sequence[PendingMetadata],
         replaced: Sequence[DeltaMetadata],
         logs: Sequence[Head],
     ) -> None:
         list(Compactor(store, above=1).steps())  # beside the closing
-        now = [ledger_closing.pending(store, of, rows.metric, rows.before_ms) for rows in read]
-        whole(store, of, commit, now, replaced, logs)
+        now = [
+            ledger_closing.pending(store, expected, rows.metric, rows.before_ms) for rows in read
+        ]
+        whole(store, expected, commit, now, replaced, logs)
 
     patch.setattr(closer_module, "write_closing", write_closing)
 
@@ -282,9 +287,9 @@ def known_in_two_readings(patch: pytest.MonkeyPatch) -> None:
     """KNOWN_AT_ONCE: known exposures that are merged while they are read are missed."""
 
     def known_states(
-        store: Store, of: Generation, metric: str, key_range: int, ranges: int
+        store: Store, expected: Generation, metric: str, key_range: int, ranges: int
     ) -> list[tuple[DeltaMetadata, bytes]]:
-        terms = delta.c.generation == of.id, delta.c.metric == metric
+        terms = delta.c.generation == expected.id, delta.c.metric == metric
         rows = store.read(lambda connection: list(ledger_closing.read_rows(connection, *terms)))
         list(Compactor(store, above=1).steps())
         survivors = store.read(lambda connection: set(ledger_closing.read_rows(connection, *terms)))
@@ -299,14 +304,17 @@ def uncounted_deletes(patch: pytest.MonkeyPatch) -> None:
 
     def exchange(
         connection: Connection,
-        of: Head,
+        log_head: Head,
         run: MergeRun,
         group: MergeGroup,
         merged: Sequence[ledger_compact._Merged],
     ) -> None:
         ids = [extent.id for extent in group.extents]
         connection.execute(delete(delta).where(delta.c.id.in_(ids)))
-        rows = [ledger_write.delta_row(of, merge.shard, merge.start, merge.end) for merge in merged]
+        rows = [
+            ledger_write.delta_row(log_head, merge.shard, merge.start, merge.end)
+            for merge in merged
+        ]
         connection.execute(insert(delta), rows)
 
     patch.setattr(ledger_compact, "_exchange", exchange)
@@ -332,10 +340,10 @@ def two_retries(patch: pytest.MonkeyPatch) -> None:
     whole, write_shards = retry_module.write_retry, ledger_write.write_shards
 
     def write_retry(
-        store: Store, of: Generation, batches: Sequence[RetriedEntries], **keywords: Any
+        store: Store, expected: Generation, batches: Sequence[RetriedEntries], **keywords: Any
     ) -> int:
         marked = [replace(entries, delta=replace(entries.delta, shards=())) for entries in batches]
-        number = whole(store, of, marked, **keywords)
+        number = whole(store, expected, marked, **keywords)
         if KILLS.random() < 0.5:
             raise StoreUnavailable("between")
         for batch in batches:
@@ -416,13 +424,15 @@ def exposures_of_the_ended_dropped(patch: pytest.MonkeyPatch) -> None:
     """Merging rows drops the exposures of an experiment that has ended: it may be resumed."""
     fold = Compactor._fold
 
-    def _fold(self: Compactor, pane: Pane, group: MergeGroup, states: list[bytes], by: Any) -> Any:
+    def _fold(
+        self: Compactor, pane: Pane, group: MergeGroup, states: list[bytes], groupings: Any
+    ) -> Any:
         if pane.metric == EXPOSED_UNITS:
             current = self._store.read(read_generation)
             assert current is not None
             ended = {name for name, metric in exposed_experiments(current).items() if metric.ended}
             states = [_without(state, ended) for state in states]
-        return fold(self, pane, group, states, by)
+        return fold(self, pane, group, states, groupings)
 
     def _without(data: bytes, ended: set[str]) -> bytes:
         state = exposed_rows.ExposedRows.from_bytes(data)

@@ -108,10 +108,10 @@ def two_steps(patch: pytest.MonkeyPatch) -> None:
     """The head moves in a transaction of its own."""
     whole = FusedLedger.commit
 
-    def commit(self: FusedLedger, of: Generation, commit: Commit) -> Head:
-        self.at("before the transaction")
-        moved = whole(self, of, replace(commit, shards=(), refused=()))
-        self.at("inside it")
+    def commit(self: FusedLedger, expected: Generation, commit: Commit) -> Head:
+        self.reach("before the transaction")
+        moved = whole(self, expected, replace(commit, shards=(), refused=()))
+        self.reach("inside it")
         self._store.write(lambda connection, _: ledger_write.write_delta(connection, commit))
         return moved
 
@@ -122,8 +122,8 @@ def one_too_few(patch: pytest.MonkeyPatch) -> None:
     """The last record's offset is stored and not the one after it: `next = offset`."""
     whole = FusedLedger.commit
 
-    def commit(self: FusedLedger, of: Generation, commit: Commit) -> Head:
-        return whole(self, of, replace(commit, end=max(commit.end - 1, commit.start)))
+    def commit(self: FusedLedger, expected: Generation, commit: Commit) -> Head:
+        return whole(self, expected, replace(commit, end=max(commit.end - 1, commit.start)))
 
     patch.setattr(FusedLedger, "commit", commit)
 
@@ -188,14 +188,17 @@ def uncounted_deletes(patch: pytest.MonkeyPatch) -> None:
 
     def exchange(
         connection: Connection,
-        of: Head,
+        log_head: Head,
         run: MergeRun,
         group: Rows,
         merges: Sequence[ledger_compact._Merged],
     ) -> None:
         ids = [extent.id for extent in group.extents]
         connection.execute(delete(delta).where(delta.c.id.in_(ids)))
-        rows = [ledger_write.delta_row(of, merge.shard, merge.start, merge.end) for merge in merges]
+        rows = [
+            ledger_write.delta_row(log_head, merge.shard, merge.start, merge.end)
+            for merge in merges
+        ]
         connection.execute(insert(delta), rows)
 
     patch.setattr(ledger_compact, "_exchange", exchange)

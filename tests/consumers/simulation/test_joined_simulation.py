@@ -54,7 +54,7 @@ def whole(events: joined.Stream) -> joined.Found:
     with scratch_ledger() as ledger:
         in_order = sorted(events.whole, key=lambda event: event["ts"])
         joined.run(joined.WHOLE, ledger, joined.logs_of({joined.LOGS[0]: in_order}))
-        return joined.found(ledger)
+        return joined.digests(ledger)
 
 
 def require_verified(ledger: Ledger, events: joined.Stream) -> None:
@@ -109,7 +109,7 @@ def test_crashes_rebalances_repeats_and_compactions_change_nothing(
             list(Compactor(ledger.store, above=2).steps())
     monkeypatch.undo()
     joined.run(joined.SPLIT, ledger, logs)
-    assert joined.found(ledger) == whole(events)
+    assert joined.digests(ledger) == whole(events)
     require_verified(ledger, events)
 
 
@@ -124,5 +124,5 @@ def test_what_has_not_closed_is_not_counted_and_is_verified_all_the_same(ledger:
     require_verified(ledger, events)
     list(Compactor(ledger.store, above=1).steps())
     joined.run(joined.SPLIT, ledger, joined.logs_of(events.parts))
-    assert joined.found(ledger) == whole(events)
+    assert joined.digests(ledger) == whole(events)
     assert ledger.snapshot().counters.closed == len(events.whole)

@@ -45,7 +45,7 @@ def columns_of(random: Random, nulls: float) -> dict[str, list[Value]]:
     return columns | {name: column(TEXTS) for name in NAMED_TEXTS}
 
 
-def given(columns: dict[str, list[Value]], random: Random) -> dict[str, object]:
+def random_forms(columns: dict[str, list[Value]], random: Random) -> dict[str, object]:
     """The columns in one of the forms in which tables have them."""
     forms: dict[str, object] = dict(columns)
     for name, values in columns.items():
@@ -88,7 +88,7 @@ def test_values_are_those_of_plain_python_row_by_row(seed: int) -> None:
     columns = columns_of(random, random.choice((0, 0.2)))
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     expression = Expression(text)
-    values = values_of(expression, given(columns, random))
+    values = values_of(expression, random_forms(columns, random))
     assert list(map(bits, values)) == [bits(row_value(text, row)) for row in rows], text
     copy = Expression(expression.text)
     assert copy.text == expression.text

@@ -24,9 +24,9 @@ scalars = st.none() | st.integers() | st.text(max_size=8)
 keys = scalars | st.lists(scalars, max_size=3).map(tuple)
 
 
-def column(given: Any) -> list[Any]:
+def column(keys: Any) -> list[Any]:
     """The keys of each row again."""
-    dictionary = dictionary_column(given)
+    dictionary = dictionary_column(keys)
     assert dictionary.codes.dtype == np.intp
     assert all(type(v) in (str, int, type(None), tuple) for v in dictionary.values)
     return [dictionary.values[code] for code in dictionary.codes]

@@ -93,7 +93,7 @@ def expected(rule: Rule, rows: list[Row]) -> Counter[Row]:
     )
 
 
-def held(column: BagColumn) -> Counter[Row]:
+def contents(column: BagColumn) -> Counter[Row]:
     """What a column holds, read from its bytes."""
     table = read_table(column.rule, column.width, Reader(data(column)))
     decoded = integers_of if column.rule.values == "int64" else scores_of

@@ -21,10 +21,10 @@ from streammetrics.core.multiset.bag_table import _ascend, _rows, _sums, _sums_o
 from streammetrics.core.parts.score_bits import integers_of, scores_of
 from tests.core.multiset.bags import (
     RULES,
+    contents,
     expected,
     feed,
     fitted,
-    held,
     names,
     some_rows,
 )
@@ -40,8 +40,10 @@ def test_counts_past_32_bits_are_counts() -> None:
         for _ in range(40):
             column.merge(column.take(np.zeros(1, np.intp)), np.zeros(1, np.intp))
         column.merge(bystander, np.zeros(1, np.intp))
-        counts = held(column)
-        assert counts == Counter(dict.fromkeys(expected(rule, rows), 2**40) | dict(held(bystander)))
+        counts = contents(column)
+        assert counts == Counter(
+            dict.fromkeys(expected(rule, rows), 2**40) | dict(contents(bystander))
+        )
         assert column.total_count == column.total == 3 * 2**40 + 5 and column.nbytes < 10_000
 
 
@@ -142,7 +144,7 @@ def test_groups_hold_their_rows_in_ascending_order() -> None:
             feed(column, rows, plain=True)
             decoded = integers_of if rule.values == "int64" else scores_of
             by_group: dict[object, list[tuple[object, int]]] = defaultdict(list)
-            for (_, name, value, label), n in held(column).items():
+            for (_, name, value, label), n in contents(column).items():
                 by_group[name] += [(value, label)] * n
             groups, group_names = column.groups(), names_of(column)
             assert len(groups) == len(by_group) and int(groups.sizes.sum()) == column.total

@@ -17,7 +17,7 @@ RNG = np.random.default_rng(2)
 Key = tuple[int, int]
 
 
-def held(run: Run) -> Counter[Key]:
+def contents(run: Run) -> Counter[Key]:
     """What a run holds."""
     high = [0] * len(run) if run.high is None else run.high.tolist()
     counts = [1] * len(run) if run.counts is None else run.counts.tolist()
@@ -45,12 +45,12 @@ def test_keys_are_sorted_and_counted() -> None:
         for kind in (np.uint32, np.uint64):
             low = words(500, values, kind)
             run = combined([Run(low)])
-            assert held(run) == Counter((0, int(x)) for x in low)
+            assert contents(run) == Counter((0, int(x)) for x in low)
             assert keys_of(run) == sorted(keys_of(run)) and run.low.dtype == kind
         for n_highs in (1, 2, 300):
             low, high = words(500, values), highs(500, n_highs)
             run = combined([Run(low, high)])
-            assert held(run) == Counter(zip(high.tolist(), low.tolist(), strict=True))
+            assert contents(run) == Counter(zip(high.tolist(), low.tolist(), strict=True))
             assert keys_of(run) == sorted(keys_of(run))
 
 
@@ -81,8 +81,8 @@ def test_counts_add_up_however_large() -> None:
         weighted_run = Run(low, high, np.array([1, 2, 3, 4, count], np.uint64))
         plain_run = Run(low, high)
         run = combined([weighted_run, plain_run, weighted_run])
-        expected = held(weighted_run) + held(plain_run) + held(weighted_run)
-        assert held(run) == expected and len(run) == len(expected)
+        expected = contents(weighted_run) + contents(plain_run) + contents(weighted_run)
+        assert contents(run) == expected and len(run) == len(expected)
         assert run.counts is not None
         assert run.counts.dtype == np.min_scalar_type(max(expected.values()))
 
@@ -105,11 +105,11 @@ def test_merged_runs_hold_what_each_held() -> None:
             combined([Run(words(n, values), highs(n, n_highs) if n_highs else None)])
             for n in (1, 300, 20, 500, 41)
         ]
-        before = [(keys_of(run), held(run)) for run in runs]
+        before = [(keys_of(run), contents(run)) for run in runs]
         run = merged(runs)
-        assert held(run) == sum((counter for _, counter in before), Counter[Key]())
+        assert contents(run) == sum((counter for _, counter in before), Counter[Key]())
         assert keys_of(run) == sorted(keys_of(run))
-        assert [(keys_of(run), held(run)) for run in runs] == before
+        assert [(keys_of(run), contents(run)) for run in runs] == before
         assert run.counts is not None or 2 * len(set(keys_of(run))) > len(run)
         if run.counts is not None:
             assert len(set(keys_of(run))) == len(run) and len(run.counts) == len(run)
@@ -122,7 +122,7 @@ def test_a_range_in_which_no_run_has_counts_beside_one_in_which_some_have() -> N
     low = np.arange(300, dtype=np.uint64)
     counted = Run(low[200:], None, np.arange(1, 101, dtype=np.uint8))
     run = merged([Run(low), Run(low[:150]), counted])
-    assert held(run) == held(Run(low)) + held(Run(low[:150])) + held(counted)
+    assert contents(run) == contents(Run(low)) + contents(Run(low[:150])) + contents(counted)
     assert run.low.tolist() == low.tolist()
 
 
@@ -151,9 +151,9 @@ def test_tiers_hold_what_was_added_however_it_came() -> None:
             tiers.add(Run(low))
             value_run = combined([Run(words(3, values))])
             tiers.add_sorted(value_run)
-            expected += held(value_run)
+            expected += contents(value_run)
         run = tiers.settle()
-        assert held(run) == expected
+        assert contents(run) == expected
         assert keys_of(run) == sorted(keys_of(run))
         assert tiers.settle() is run
 

@@ -37,7 +37,7 @@ from streammetrics.core.parts.unit_set import UnitSet
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import DictionaryColumn
 from tests.core.multiset import bags
-from tests.core.multiset.bags import INTEGERS, RULES, SCORES, held, in_precision, names
+from tests.core.multiset.bags import INTEGERS, RULES, SCORES, contents, in_precision, names
 from tests.depth import tries
 from tests.toys import Tally
 
@@ -333,7 +333,7 @@ class BagKind(Kind):
         raise NotImplementedError
 
     def states(self, column: Any) -> list[Any]:
-        count_by_row = held(column)
+        count_by_row = contents(column)
         return [
             ({key: n for key, n in count_by_row.items() if key[0] == slot}, total)
             for slot, total in enumerate(column.totals.tolist())
@@ -416,16 +416,16 @@ def decoded(kind: Kind, data: bytes, width: int) -> Any:
     return column
 
 
-def some(kind: Kind, random: Random, width: int) -> Rows:
+def random_rows(kind: Kind, random: Random, width: int) -> Rows:
     n = random.choice([0, 1, 3, 12, 40]) if width else 0
     return [(random.randrange(width), *kind.draw(random)) for _ in range(n)]
 
 
-def made(kind: Kind, random: Random, width: int) -> tuple[Any, Rows]:
+def random_column(kind: Kind, random: Random, width: int) -> tuple[Any, Rows]:
     """States that were fed, read from bytes or taken from others."""
     column, rows = kind.empty(width), []
     for _ in range(random.randrange(3)):
-        batch = some(kind, random, width)
+        batch = random_rows(kind, random, width)
         kind.feed(column, batch, plain=width == 1 and random.random() < 0.5)
         rows += batch
     if random.random() < 0.3:
@@ -447,15 +447,15 @@ def check(kind: Kind, column: Any, rows: Rows) -> None:
 def walk(kind: Kind, random: Random) -> None:
     """Random operations on a column and on the list of its rows."""
     width = random.choice([1, 1, 3])
-    column, rows = made(kind, random, width)
+    column, rows = random_column(kind, random, width)
     for _ in range(14):
         match random.choice(["feed", "feed", "merge", "take", "widen", "bytes"]):
             case "feed":
-                batch = some(kind, random, width)
+                batch = random_rows(kind, random, width)
                 kind.feed(column, batch, plain=width == 1 and random.random() < 0.5)
                 rows += batch
             case "merge" if width:
-                addend, addend_rows = made(kind, random, random.choice([0, 1, 2, 4]))
+                addend, addend_rows = random_column(kind, random, random.choice([0, 1, 2, 4]))
                 before = encoded(addend)
                 to = [random.randrange(width) for _ in range(addend.width)]
                 column.merge(addend, np.array(to, np.intp))
@@ -467,7 +467,7 @@ def walk(kind: Kind, random: Random) -> None:
                 column, width = column.take(np.array(slots, np.intp)), len(slots)
                 of_slot = [[row[1:] for row in rows if row[0] == slot] for slot in slots]
                 rows = [(i, *row) for i, slot_rows in enumerate(of_slot) for row in slot_rows]
-                batch = some(kind, random, width)
+                batch = random_rows(kind, random, width)
                 kind.feed(column, batch, plain=False)
                 rows += batch
                 assert encoded(old) == old_bytes

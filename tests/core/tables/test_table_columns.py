@@ -229,11 +229,11 @@ EACH: dict[str, tuple[Accumulator, str, list[Any], list[Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("given", EACH.values(), ids=EACH.keys())
+@pytest.mark.parametrize("case", EACH.values(), ids=EACH.keys())
 def test_columns_of_every_kind_are_their_plain_values(
-    given: tuple[Accumulator, str, list[Any], list[Any]],
+    case: tuple[Accumulator, str, list[Any], list[Any]],
 ) -> None:
-    spec, argument, plain, columns = given
+    spec, argument, plain, columns = case
     filler = [0.5, 0.25]
     rest = {name: filler for name, required in spec.arguments().items() if required}
     expected = spec.empty()

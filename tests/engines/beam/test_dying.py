@@ -13,7 +13,7 @@ import pytest
 from streammetrics import OverlapError
 from streammetrics.engines import merged
 from tests.engines.beam.pipelines import shards
-from tests.engines.log_rows import SPEC, alone, digests, log_table
+from tests.engines.log_rows import SPEC, digests, log_table, updated_states
 from tests.patience import LIMIT_S
 from tests.requirements import ROOT
 
@@ -43,7 +43,7 @@ def test_a_process_that_dies_in_a_task_leaves_no_number_and_the_next_run_the_rig
     states = defaultdict(list)
     for row in pq.read_table(first).to_pylist():
         states[row["variant"],].append(row["state"])
-    whole = digests(alone(log_table(), SPEC, ["variant"]))
+    whole = digests(updated_states(log_table(), SPEC, ["variant"]))
     assert {group: merged(group_states).digest() for group, group_states in states.items()} == whole
     # Whoever keeps the output of both runs is told so.
     second_row = pq.read_table(second).to_pylist()[0]

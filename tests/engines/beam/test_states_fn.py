@@ -10,7 +10,7 @@ from streammetrics import HistogramAUC, InputError, OverlapError, Ratio, Setting
 from streammetrics.engines.beam import StateCoder, StatesFn
 from streammetrics.registry import metric_types
 from tests.engines.beam.pipelines import run, shards
-from tests.engines.log_rows import COLUMNS, SPEC, alone, log_table
+from tests.engines.log_rows import COLUMNS, SPEC, log_table, updated_states
 from tests.requirements import ROOT
 
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.state"))
@@ -58,7 +58,7 @@ def test_rows_of_all_tables_are_combined_globally() -> None:
             pipeline | beam.Create(tables) | beam.CombineGlobally(StatesFn(SPEC, columns=COLUMNS))
         )
     )
-    assert load(state).digest() == alone(table, SPEC)[()].digest()
+    assert load(state).digest() == updated_states(table, SPEC)[()].digest()
 
 
 def test_states_of_each_key_survive_a_hot_key_fanout() -> None:

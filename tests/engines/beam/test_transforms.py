@@ -21,12 +21,12 @@ from streammetrics.engines import Positions, Sealing
 from streammetrics.engines.beam import Aggregate, Merge, Results, States
 from streammetrics.engines.groups import HASH
 from tests.engines.beam.pipelines import run, shards
-from tests.engines.log_rows import COLUMNS, ROWS, SPEC, alone, digests, log_table
+from tests.engines.log_rows import COLUMNS, ROWS, SPEC, digests, log_table, updated_states
 
 BY = ["variant"]
 POSITIONS = Positions(("partition",), "offset")
 TABLE = log_table()
-WHOLE = digests(alone(TABLE, SPEC, BY))
+WHOLE = digests(updated_states(TABLE, SPEC, BY))
 
 
 def counted() -> States:
@@ -123,7 +123,7 @@ def test_results_are_rows_for_each_view() -> None:
         )
     )
     of_a = {(r["metric"], r["view"]): r for r in rows if r["variant"] == "a"}
-    whole: Any = alone(TABLE, SPEC, BY)["a",].compute()
+    whole: Any = updated_states(TABLE, SPEC, BY)["a",].compute()
     assert of_a["ctr", "ratio"]["value"] == whole["ctr"].ratio
     auc = whole["auc"].auc
     assert (of_a["auc", "auc"]["low"], of_a["auc", "auc"]["high"]) == (auc.low, auc.high)
@@ -166,7 +166,7 @@ def test_each_window_of_beam_has_states_of_its_own(windows: Any, cut: list[int])
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("settings", "words"),
     [
         ({"user": "user"}, "or neither"),
         ({"n_buckets": 4}, "or neither"),
@@ -176,9 +176,9 @@ def test_each_window_of_beam_has_states_of_its_own(windows: Any, cut: list[int])
         ({"provenance": np.array([True, False])}, "Positions"),
     ],
 )
-def test_settings_that_name_no_states_are_refused(given: dict[str, Any], words: str) -> None:
+def test_settings_that_name_no_states_are_refused(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingsError, match=words):
-        States(GroupedAUC(), **given)
+        States(GroupedAUC(), **settings)
 
 
 def buckets(n: int, scope: str = "day") -> States:
@@ -189,7 +189,7 @@ def buckets(n: int, scope: str = "day") -> States:
 def test_sealed_buckets_merge_to_what_the_whole_is_sealed_to(n: int) -> None:
     pairs = run(lambda p: p | beam.Create(shards(TABLE, 6, n)) | buckets(n) | Merge())
     sealing = Sealing("user", 1, HASH, "day")
-    whole = alone(TABLE, SPEC, BY).items()
+    whole = updated_states(TABLE, SPEC, BY).items()
     assert digests_of(pairs) == {key: seal(state, sealing, 0).digest() for key, state in whole}
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from tests.engines.log_rows import (
     COLUMNS,
     SPEC,
-    alone,
     digests,
     digests_of,
     log_table,
+    updated_states,
     write_shards,
 )
 from tests.engines.spark.daemons import await_port, daemon
@@ -55,7 +55,7 @@ def main(folder: Path) -> None:
 
     group_columns = ("variant", "phase")
     table = log_table(6_000, users=300)
-    expected = digests(alone(table, SPEC, group_columns))
+    expected = digests(updated_states(table, SPEC, group_columns))
     with cluster(folder) as url:
         settings = {
             "spark.driver.host": "127.0.0.1",

@@ -13,10 +13,10 @@ from pathlib import Path
 from tests.engines.log_rows import (
     COLUMNS,
     SPEC,
-    alone,
     digests,
     digests_of,
     log_table,
+    updated_states,
     write_shards,
 )
 from tests.engines.spark.daemons import await_port, daemon
@@ -50,7 +50,7 @@ def main(folder: Path) -> None:
     from streammetrics.engines.spark import aggregate, merge, states
 
     table = log_table(4_000, users=200)
-    whole = alone(table, SPEC, ["variant"])
+    whole = updated_states(table, SPEC, ["variant"])
     files = write_shards(folder / "log", table, shards=2)
     with server(folder) as url:
         spark = SparkSession.builder.remote(url).getOrCreate()

@@ -17,11 +17,11 @@ from streammetrics.engines.spark import aggregate, merge, results, states, strea
 from tests.engines.log_rows import (
     COLUMNS,
     SPEC,
-    alone,
     digests,
     digests_of,
-    held,
     log_table,
+    merged_states,
+    updated_states,
     write_shards,
 )
 from tests.engines.spark.faults import failing_once
@@ -38,7 +38,7 @@ def log(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFr
 
 @pytest.fixture(scope="module")
 def expected() -> dict[tuple[object, ...], str]:
-    return digests(alone(TABLE, SPEC, BY))
+    return digests(updated_states(TABLE, SPEC, BY))
 
 
 def test_tasks_count_what_they_have_and_their_states_merge(
@@ -59,8 +59,10 @@ def test_states_are_stored_as_parquet_and_rolled_up_later(
 ) -> None:
     states(log, SPEC, BY, columns=COLUMNS).write.parquet(str(tmp_path / "states"))
     stored = spark.read.parquet(str(tmp_path / "states"))
-    assert digests_of(merge(stored, ["phase"], tree=2)) == digests(alone(TABLE, SPEC, ["phase"]))
-    assert digests_of(merge(stored, [])) == digests(alone(TABLE, SPEC))
+    assert digests_of(merge(stored, ["phase"], tree=2)) == digests(
+        updated_states(TABLE, SPEC, ["phase"])
+    )
+    assert digests_of(merge(stored, [])) == digests(updated_states(TABLE, SPEC))
 
 
 @pytest.mark.parametrize("how", ["raise", "exit"])
@@ -77,7 +79,7 @@ def test_a_task_that_fails_while_it_counts_is_run_again_and_counts_once(
 def test_results_are_rows_of_figures(log: DataFrame) -> None:
     rows = aggregate(log, SPEC, ["variant"], columns=COLUMNS).toArrow().to_pylist()
     assert list(rows[0]) == ["variant", "metric", "view", "value", "low", "high"]
-    state = alone(TABLE, SPEC, ["variant"])[("a",)]
+    state = updated_states(TABLE, SPEC, ["variant"])[("a",)]
     ratio = state.compute()["ctr"].ratio  # type: ignore[index]
     ctr = {"variant": "a", "metric": "ctr", "view": "ratio"}
     matches = [r for r in rows if r.items() >= ctr.items()]
@@ -95,8 +97,8 @@ def test_a_second_try_of_a_state_refuses_or_is_left_out_on_request(log: DataFram
     twice = counted.union(counted)
     with pytest.raises(Exception, match="twice"):
         merge(twice).toArrow()
-    assert digests_of(merge(twice, replay="skip")) == digests(alone(TABLE, SPEC))
-    (bare,) = held(merge(states(log, SPEC, columns=COLUMNS, provenance=False))).values()
+    assert digests_of(merge(twice, replay="skip")) == digests(updated_states(TABLE, SPEC))
+    (bare,) = merged_states(merge(states(log, SPEC, columns=COLUMNS, provenance=False))).values()
     assert list(bare.provenance) == []
 
 
@@ -105,7 +107,7 @@ def test_two_runs_of_a_named_job_refuse_and_two_jobs_do_not(log: DataFrame) -> N
     with pytest.raises(Exception, match="twice"):
         merge(first.union(second)).toArrow()
     unnamed_job = states(log, SPEC, columns=COLUMNS)
-    twice = alone(TABLE, SPEC)[()] + alone(TABLE, SPEC)[()]
+    twice = updated_states(TABLE, SPEC)[()] + updated_states(TABLE, SPEC)[()]
     assert digests_of(merge(first.union(unnamed_job))) == {(): twice.digest()}
 
 
@@ -113,7 +115,9 @@ def test_rows_that_know_their_offsets_leave_ranges_of_them(log: DataFrame) -> No
     places = Positions(("variant", "partition"), "offset")
     clicks = F.lit("clicks")  # a topic; a partition is read by one task, as of a log
     whole = log.withColumn("variant", clicks).repartition(4, "partition")
-    (state,) = held(merge(states(whole, SPEC, columns=COLUMNS, provenance=places))).values()
+    (state,) = merged_states(
+        merge(states(whole, SPEC, columns=COLUMNS, provenance=places))
+    ).values()
     ranges = [(source, start, end) for source, _, start, end in state.provenance]
     assert ranges == [(f"clicks/{p}", 0, TABLE.num_rows // 4) for p in range(4)]
 
@@ -157,17 +161,20 @@ def test_what_does_not_fit_is_refused_before_a_job_starts(
 USERS = {"columns": COLUMNS, "user": "user"}
 
 
-def sealed_whole(by: list[str], scope: str) -> dict[tuple[object, ...], str]:
+def sealed_whole(group_columns: list[str], scope: str) -> dict[tuple[object, ...], str]:
     """The digests that one process gets: sealing does not depend on the buckets."""
     sealing = Sealing("user", 1, "none", scope)
-    return {key: seal(state, sealing).digest() for key, state in alone(TABLE, SPEC, by).items()}
+    return {
+        key: seal(state, sealing).digest()
+        for key, state in updated_states(TABLE, SPEC, group_columns).items()
+    }
 
 
 def test_sealed_buckets_merge_to_the_sealed_whole(log: DataFrame) -> None:
     counted = states(log, SPEC, ["variant"], **USERS, n_buckets=7, scope="june")
-    merged = held(merge(counted))
+    merged = merged_states(merge(counted))
     assert {k: s.digest() for k, s in merged.items()} == sealed_whole(["variant"], "june")
-    for key, open_state in alone(TABLE, SPEC, ["variant"]).items():
+    for key, open_state in updated_states(TABLE, SPEC, ["variant"]).items():
         gauc = merged[key].compute()["gauc"].gauc  # type: ignore[index]
         assert float(gauc) == float(open_state.compute()["gauc"].gauc)  # type: ignore[index]
         assert merged[key].complete  # type: ignore[attr-defined]

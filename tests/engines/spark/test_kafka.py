@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from streammetrics import Accumulator
 from streammetrics.engines import Positions
 from streammetrics.engines.spark import stream
-from tests.engines.log_rows import COLUMNS, SPEC, Key, alone, digests, log_table
+from tests.engines.log_rows import COLUMNS, SPEC, Key, digests, log_table, updated_states
 from tests.engines.spark.test_micro_batches import Upserts, run
 from tests.kafka_broker import Record, create_topic, produce
 
@@ -39,7 +39,7 @@ def events(records: DataFrame) -> DataFrame:
 
 
 def check(states: dict[Key, Accumulator], name: str) -> None:
-    assert digests(states) == digests(alone(TABLE, SPEC))
+    assert digests(states) == digests(updated_states(TABLE, SPEC))
     ranges = [(source, start, end) for source, _, start, end in states[()].provenance]
     assert ranges == [(f"{name}/{p}", 0, ROWS // 2) for p in (0, 1)]
 

@@ -14,7 +14,15 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from streammetrics import Accumulator, OverlapError, Ratio, load
 from streammetrics.engines.spark import stream
 from streammetrics.engines.spark.micro_batches import Cumulative
-from tests.engines.log_rows import COLUMNS, SPEC, Key, alone, digests, log_table, write_shards
+from tests.engines.log_rows import (
+    COLUMNS,
+    SPEC,
+    Key,
+    digests,
+    log_table,
+    updated_states,
+    write_shards,
+)
 from tests.engines.spark.faults import failing_once
 
 TABLE = log_table(6_000, users=300)
@@ -76,10 +84,10 @@ def test_a_crash_around_the_write_of_the_sink_counts_nothing_twice(
     )
     with pytest.raises(Exception, match="a fault of the sink"):
         run(states, sink, tmp_path / "checkpoint")
-    assert digests(sink.merged()) != digests(alone(TABLE, SPEC, ["variant"]))
+    assert digests(sink.merged()) != digests(updated_states(TABLE, SPEC, ["variant"]))
     run(states, sink, tmp_path / "checkpoint")
     totals = sink.merged()
-    assert digests(totals) == digests(alone(TABLE, SPEC, ["variant"]))
+    assert digests(totals) == digests(updated_states(TABLE, SPEC, ["variant"]))
     batches = {(start, end) for _, _, start, end in totals[("a",)].provenance}
     assert batches == {(0, 3)}
 
@@ -89,7 +97,7 @@ def test_a_task_that_fails_in_a_stream_counts_once(spark: SparkSession, tmp_path
     states = stream(failing_once(rows, "exit", tmp_path / "mark"), SPEC, columns=COLUMNS)
     sink = Upserts()
     run(states, sink, tmp_path / "checkpoint")
-    assert digests(sink.merged()) == digests(alone(TABLE, SPEC))
+    assert digests(sink.merged()) == digests(updated_states(TABLE, SPEC))
     assert (tmp_path / "mark").exists()
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from streammetrics import Accumulator, BinaryConfusion, HistogramAUC, Ratio, SettingsError
 from streammetrics.engines.spark import counts, merge
-from tests.engines.log_rows import alone, digests, digests_of
+from tests.engines.log_rows import digests, digests_of, updated_states
 
 NAMES = {"labels": "label", "scores": "score"}
 EDGES = [0.0, -0.0, 1.0, 0.5, 0.25, 1 - 2.0**-24, 2.0**-149, 0.3, 0.7]
@@ -44,7 +44,7 @@ def test_counts_give_the_states_of_the_rows(spark: SparkSession, kind: str) -> N
     df = spark.createDataFrame(table).repartition(3)
     for spec in SPECS:
         counted = merge(counts(df, spec, ["variant"], columns=NAMES))
-        assert digests_of(counted) == digests(alone(table, spec, ["variant"], NAMES)), spec
+        assert digests_of(counted) == digests(updated_states(table, spec, ["variant"], NAMES)), spec
 
 
 @pytest.mark.parametrize("positive", ["click", 2])

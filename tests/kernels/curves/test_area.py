@@ -89,7 +89,7 @@ def mean(value: Fraction) -> FractionMean:
     return FractionMean({3: 1, 3 * d: 3 * n - d} if 3 * n >= d > 1 else {d: n}, 1)
 
 
-def known(value: Fraction) -> ExactArea:
+def exact_area(value: Fraction) -> ExactArea:
     return ExactArea(*[mean(value)] * 3)
 
 
@@ -100,7 +100,7 @@ def between(low: Fraction, value: Fraction, high: Fraction) -> ExactArea:
 @settings(max_examples=15)
 @given(UNIT, UNIT)
 def test_areas_that_are_known_give_the_correctly_rounded_value(a: Fraction, b: Fraction) -> None:
-    result = improvement(known(a), known(b))
+    result = improvement(exact_area(a), exact_area(b))
     if b == HALF:
         assert all(map(math.isnan, result))
         return
@@ -134,17 +134,21 @@ def test_the_ends_are_the_nearest_floats_around_all_that_may_be(
 @pytest.mark.parametrize("bits", [300, 1_100])
 def test_a_base_next_to_one_half_has_a_side(bits: int) -> None:
     near = HALF + Fraction(1, 3 << bits)
-    value, low, high = improvement(known(near), known(near))
+    value, low, high = improvement(exact_area(near), exact_area(near))
     assert (value, low, high) == (0.0, 0.0, 0.0)
-    huge, _, _ = improvement(known(Fraction(1)), known(near))
+    huge, _, _ = improvement(exact_area(Fraction(1)), exact_area(near))
     assert huge == (math.inf if bits > 1_020 else 3 * 2.0 ** (bits - 1))
     _, low, high = improvement(between(HALF, HALF, Fraction(1)), between(near, near, Fraction(1)))
     assert low == -1.0 and high >= 3 * 2.0 ** (min(bits, 1_000) - 1)
 
 
 def test_what_is_undefined_has_no_improvement() -> None:
-    nothing, half = ExactArea(bounded=True), known(HALF)
-    for a, b in ((nothing, known(Fraction(1))), (known(Fraction(1)), nothing), (half, half)):
+    nothing, half = ExactArea(bounded=True), exact_area(HALF)
+    for a, b in (
+        (nothing, exact_area(Fraction(1))),
+        (exact_area(Fraction(1)), nothing),
+        (half, half),
+    ):
         assert all(map(math.isnan, improvement(a, b)))
 
 

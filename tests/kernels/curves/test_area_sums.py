@@ -60,10 +60,10 @@ def with_a_large_one(groups: GroupPairs) -> GroupPairs:
     return GroupPairs(*arrays, {len(groups.ties): pairs})
 
 
-def split(groups: GroupPairs, at: int) -> list[GroupPairs]:
+def split(groups: GroupPairs, place: int) -> list[GroupPairs]:
     """The groups before a place and after it, none of them large."""
     columns = (groups.not_lost, groups.ties, groups.positives, groups.negatives)
-    parts = slice(at), slice(at, None)
+    parts = slice(place), slice(place, None)
     return [GroupPairs(*(column[part] for column in columns), {}) for part in parts]
 
 

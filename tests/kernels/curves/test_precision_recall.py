@@ -44,7 +44,7 @@ View = Callable[[Steps, bool], Figure]
 THIRD = Fraction(1, 3)
 
 
-def of(groups: Groups) -> Steps:
+def steps_of(groups: Groups) -> Steps:
     """Groups from high to low as steps."""
     counts = np.array([*reversed(groups)], np.int64).reshape(-1, 2).T
     return steps(counts[0], counts[1])
@@ -62,17 +62,19 @@ def lift(i: int, k: int) -> View:
     return lambda curve, bounded: lifts(curve, k, cumulative=False, bounded=bounded)[i - 1]
 
 
-def best_by(by: str, share: Fraction | None = None) -> View:
+def best_by(criterion: str, share: Fraction | None = None) -> View:
     def view(curve: Steps, bounded: bool) -> Figure:
-        aim = CRITERIA[by].aim(curve, share)
+        aim = CRITERIA[criterion].aim(curve, share)
         return best(curve, aim, bounded=bounded).figure if aim else (math.nan,) * 3
 
     return view
 
 
-def best_rate(by: str, recall: Exact = None, precision: Exact = None, beta: Exact = None) -> View:
+def best_rate(
+    criterion: str, recall: Exact = None, precision: Exact = None, beta: Exact = None
+) -> View:
     def view(curve: Steps, bounded: bool) -> Figure:
-        aim = CRITERIA[by].aim(curve, beta)
+        aim = CRITERIA[criterion].aim(curve, beta)
         least = Least(recall, precision)
         return best(curve, aim, least, bounded=bounded).figure if aim else (math.nan,) * 3
 
@@ -133,7 +135,7 @@ def test_every_small_sample_has_the_exact_value() -> None:
     for rows in binary.small_samples((0.25, 0.5, 0.75), 4):
         groups = curves.groups(rows)
         for name, (view, oracle) in VIEWS.items():
-            exact, figure = oracle(groups), view(of(groups), False)
+            exact, figure = oracle(groups), view(steps_of(groups), False)
             if exact is None:
                 assert all(map(math.isnan, figure)), (name, groups)
             else:
@@ -144,7 +146,7 @@ def test_every_small_sample_has_the_exact_value() -> None:
 def test_bounds_hold_for_every_order_of_small_buckets_and_are_reached(name: str) -> None:
     view, oracle = VIEWS[name]
     for buckets in (*curves.small_buckets(1, 3), *curves.small_buckets(2, 2)):
-        value, low, high = view(of(buckets), True)
+        value, low, high = view(steps_of(buckets), True)
         exact_values = [
             exact for exact in map(oracle, curves.all_orders(buckets)) if exact is not None
         ]
@@ -168,7 +170,10 @@ def test_bounds_hold_for_every_order_of_small_buckets_and_are_reached(name: str)
 def test_the_distance_of_the_best_point_is_the_nearest_root() -> None:
     for rows in binary.small_samples((0.25, 0.5, 0.75), 5):
         groups = curves.groups(rows)
-        exact, figure = curves.best("distance")(groups), best_by("distance")(of(groups), False)
+        exact, figure = (
+            curves.best("distance")(groups),
+            best_by("distance")(steps_of(groups), False),
+        )
         if exact is None:
             assert all(map(math.isnan, figure))
             continue
@@ -179,7 +184,7 @@ def test_the_distance_of_the_best_point_is_the_nearest_root() -> None:
 
 def test_the_distance_of_buckets_is_bounded_for_every_order() -> None:
     for buckets in (*curves.small_buckets(1, 2), *curves.small_buckets(4, 1)):
-        value, low, high = best_by("distance")(of(buckets), True)
+        value, low, high = best_by("distance")(steps_of(buckets), True)
         squares = [
             -e for e in map(curves.best("distance"), curves.all_orders(buckets)) if e is not None
         ]
@@ -197,7 +202,7 @@ def test_counts_of_any_size_are_exact() -> None:
     for scale, (name, (view, oracle)) in product((2**20, 2**30, 2**59, 2**60), VIEWS.items()):
         buckets = [(0, 1), (3, 2), (1, 0), (5, 1)]
         large = [(n * scale + (n > 0), p * scale) for n, p in buckets]
-        curve = of(large)
+        curve = steps_of(large)
         exact = oracle(large)
         assert exact is not None
         assert is_nearest(view(curve, False)[0], exact), (name, scale)
@@ -217,8 +222,8 @@ def test_bounds_of_large_buckets_are_those_of_their_extreme_orders(buckets: Grou
     singles = [[(0, 1)] * p for _, p in buckets]
     worst = [g for (n, _), ones in zip(buckets, singles, strict=True) for g in [(n, 0), *ones]]
     best_ = [g for (n, _), ones in zip(buckets, singles, strict=True) for g in [*ones, (n, 0)]]
-    _, low, _ = average_precision(of(buckets), bounded=True)
-    _, _, high = trapezoid(of(buckets), bounded=True)
+    _, low, _ = average_precision(steps_of(buckets), bounded=True)
+    _, _, high = trapezoid(steps_of(buckets), bounded=True)
     least, most = curves.ap(worst), curves.pr_auc_trapezoid(best_)
     assert least is not None and most is not None
     assert 0 <= least - Fraction(low) < Fraction(1, 10**9)
@@ -228,8 +233,8 @@ def test_bounds_of_large_buckets_are_those_of_their_extreme_orders(buckets: Grou
 def test_ends_leave_room_for_the_rounding_of_the_arithmetic() -> None:
     # The worst order has exactly 1/2, the best exactly 1, beyond which nothing is.
     below = math.nextafter(0.5, 0)
-    assert average_precision(of([(1, 1)]), bounded=True) == (0.5, below, 1.0)
-    assert trapezoid(of([(1, 0), (0, 1)]), bounded=True)[1:] == (
+    assert average_precision(steps_of([(1, 1)]), bounded=True) == (0.5, below, 1.0)
+    assert trapezoid(steps_of([(1, 0), (0, 1)]), bounded=True)[1:] == (
         math.nextafter(0.25, 0),
         math.nextafter(0.25, 1),
     )

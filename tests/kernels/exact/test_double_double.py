@@ -25,7 +25,7 @@ def exactly(pair: Pair) -> list[Fraction]:
 
 
 @pytest.mark.parametrize(
-    ("found", "exact"),
+    ("operation", "exact"),
     [
         (dd.times, lambda x, y: x * y),
         (lambda x, y: dd.scaled(x, y.high), lambda x, y: x * Fraction(float(y))),
@@ -34,12 +34,12 @@ def exactly(pair: Pair) -> list[Fraction]:
     ],
 )
 def test_products_and_quotients_are_correct_to_102_bits(
-    found: Callable[[Pair, Pair], Pair], exact: Callable[[Fraction, Fraction], Fraction]
+    operation: Callable[[Pair, Pair], Pair], exact: Callable[[Fraction, Fraction], Fraction]
 ) -> None:
     x, y = pairs(1), pairs(2)
-    if found is not dd.times:
+    if operation is not dd.times:
         x, y = (Pair(pair.high, np.zeros(N)) for pair in (x, y))
-    for got, a, b in zip(exactly(found(x, y)), exactly(x), exactly(y), strict=True):
+    for got, a, b in zip(exactly(operation(x, y)), exactly(x), exactly(y), strict=True):
         expected = exact(a, b)
         assert abs(got - expected) <= abs(expected) * Fraction(1, 2**102)
 

@@ -53,14 +53,14 @@ def test_products_at_the_ends_of_every_scale_are_exact() -> None:
         check_products(power, second)
 
 
-def check_products(power: int, other: int) -> None:
+def check_products(power: int, second_power: int) -> None:
     a = np.array([2.0**power, math.nextafter(2.0**power, 3 * 2.0**power / 2)])
-    b = np.array([math.nextafter(2.0**other, 3 * 2.0**other / 2), 2.0**other])
+    b = np.array([math.nextafter(2.0**second_power, 3 * 2.0**second_power / 2), 2.0**second_power])
     units = np.array([2**63 - 1, 2**63 - 1])
     parts = list(exact_parts(a, b, units, far=True))
     for i in (0, 1):
         exact = Fraction(a[i].item()) * Fraction(b[i].item()) * (2**63 - 1)
-        assert whole(parts, i) == exact, (power, other)
+        assert whole(parts, i) == exact, (power, second_power)
     if ordinary(a) and ordinary(b):
         assert {place for place, _ in parts} == {0}
         parts = list(exact_parts(a, b, units, far=False))

@@ -25,8 +25,8 @@ HALF = Fraction(1, 2)
 def exact(counts: list[int], shares: list[Fraction], prior: list[float]) -> mpmath.mpf:
     mpmath.mp.dps = 60
 
-    def log_beta(at: list[mpmath.mpf]) -> mpmath.mpf:
-        return sum(map(mpmath.loggamma, at)) - mpmath.loggamma(sum(at))
+    def log_beta(parameters: list[mpmath.mpf]) -> mpmath.mpf:
+        return sum(map(mpmath.loggamma, parameters)) - mpmath.loggamma(sum(parameters))
 
     before = [mpmath.mpf(a) for a in prior]
     after = [a + n for a, n in zip(before, counts, strict=True)]
@@ -154,16 +154,18 @@ def test_unequal_arms_with_equal_rates_are_no_evidence() -> None:
     assert log_e_of_successes([Successes(2900, 2100)]) > 50
 
 
-@pytest.mark.parametrize("found", [WORKED, Successes(3, 0), Successes(0, 40), Successes(1, 9, 0.2)])
-def test_the_interval_is_the_rates_that_are_not_refuted(found: Successes) -> None:
-    low, high = relative_rates([found], 0.05)
+@pytest.mark.parametrize(
+    "successes", [WORKED, Successes(3, 0), Successes(0, 40), Successes(1, 9, 0.2)]
+)
+def test_the_interval_is_the_rates_that_are_not_refuted(successes: Successes) -> None:
+    low, high = relative_rates([successes], 0.05)
     goal = math.log(20)
-    assert low < high and (low == 0) == (found.treatment == 0)
-    assert (high == math.inf) == (found.control == 0)
+    assert low < high and (low == 0) == (successes.treatment == 0)
+    assert (high == math.inf) == (successes.control == 0)
     for end, out in ((low, 1 - 1e-9), (high, 1 + 1e-9)):
         if 0 < end < math.inf:
-            assert log_e_of_successes([found], relative_rate=end * (2 - out)) < goal
-            assert log_e_of_successes([found], relative_rate=end * out) > goal
+            assert log_e_of_successes([successes], relative_rate=end * (2 - out)) < goal
+            assert log_e_of_successes([successes], relative_rate=end * out) > goal
 
 
 def test_without_successes_every_rate_is_possible() -> None:

@@ -21,8 +21,8 @@ Z = critical(0.95)
 
 
 @given(st.integers(1, 10**12), st.floats(0, 1), st.floats(0.1, 8))
-def test_wilson_solves_its_equation(n: int, at: float, q: float) -> None:
-    s = round(at * n)
+def test_wilson_solves_its_equation(n: int, share: float, q: float) -> None:
+    s = round(share * n)
     p = s / n
     lower, upper = wilson_bounds(s, n, q)
     assert 0 <= lower <= p <= upper <= 1
@@ -35,8 +35,8 @@ def test_wilson_solves_its_equation(n: int, at: float, q: float) -> None:
 
 
 @given(st.integers(1, 10**6), st.floats(0, 1), st.floats(1e-300, 1e-15))
-def test_the_share_is_never_outside(n: int, at: float, q: float) -> None:
-    s = round(at * n)
+def test_the_share_is_never_outside(n: int, share: float, q: float) -> None:
+    s = round(share * n)
     lower, upper = wilson_bounds(s, n, q)
     assert 0 <= lower <= s / n <= upper <= 1
 

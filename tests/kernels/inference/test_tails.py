@@ -123,8 +123,8 @@ deviations = st.floats(-6, 8)
 
 
 @given(size, deviations)
-def test_both_sides_of_gamma_are_known_to_12_digits(a: float, by: float) -> None:
-    x = max(a + by * math.sqrt(a), 1e-3 * a)
+def test_both_sides_of_gamma_are_known_to_12_digits(a: float, deviation: float) -> None:
+    x = max(a + deviation * math.sqrt(a), 1e-3 * a)
     below = mp.gammainc(mpf(a), 0, mpf(x), regularized=True)
     above = mp.gammainc(mpf(a), mpf(x), mp.inf, regularized=True)
     assert abs(gamma_p(a, x) - below) <= 1e-12 * below
@@ -134,9 +134,9 @@ def test_both_sides_of_gamma_are_known_to_12_digits(a: float, by: float) -> None
 
 @given(size, size, deviations)
 @settings(max_examples=12)
-def test_beta_is_known_to_12_digits(a: float, b: float, by: float) -> None:
+def test_beta_is_known_to_12_digits(a: float, b: float, deviation: float) -> None:
     middle = a / (a + b)
-    x = middle + by * math.sqrt(middle * (1 - middle) / (a + b + 1))
+    x = middle + deviation * math.sqrt(middle * (1 - middle) / (a + b + 1))
     x = min(max(x, 1e-6), 1 - 1e-6)
     expected = mp.betainc(mpf(a), mpf(b), 0, mpf(x), regularized=True)
     assert abs(beta_p(a, b, x, 1 - x) - expected) <= 1e-12 * expected

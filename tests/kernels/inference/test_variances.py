@@ -63,11 +63,11 @@ def spread(numbers: list[float]) -> Fraction:
 
 
 @given(values)
-def test_it_is_the_formula_in_any_order(found: list[float]) -> None:
-    k = len(found)
-    slack = 1e-9 * max(map(abs, found)) ** 2 * 1e-3 * k + 1e-300
-    assert abs(jackknife_variance(found).variance - (k - 1) * spread(found) / k) <= slack
-    assert jackknife_variance(found) == jackknife_variance(sorted(found))
+def test_it_is_the_formula_in_any_order(estimates: list[float]) -> None:
+    k = len(estimates)
+    slack = 1e-9 * max(map(abs, estimates)) ** 2 * 1e-3 * k + 1e-300
+    assert abs(jackknife_variance(estimates).variance - (k - 1) * spread(estimates) / k) <= slack
+    assert jackknife_variance(estimates) == jackknife_variance(sorted(estimates))
 
 
 @pytest.mark.parametrize("groups", range(2, 65))

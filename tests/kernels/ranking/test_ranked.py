@@ -36,7 +36,7 @@ def only(lists: Lists, depth: int | None = None, ties: str = "expected") -> Rank
     return result
 
 
-def one(
+def single_list(
     grades: list[int], scores: list[float] | None, kind: type[np.floating] = np.float64
 ) -> Lists:
     array = None if scores is None else np.array(scores, kind)
@@ -53,23 +53,23 @@ def test_doubles_that_differ_in_the_last_bit_alone_are_not_tied() -> None:
     high = float(np.nextafter(low, 1))
     for ties in ("expected", "worst", "best"):
         for scores, rank in (([low, high], 1), ([high, low], 0)):
-            result = only(one([1, 0], scores), ties=ties)
+            result = only(single_list([1, 0], scores), ties=ties)
             assert reciprocal_rank(result, 1, None).high.tolist() == [1 / (rank + 1)]
 
 
 def test_scores_are_compared_in_the_precision_that_they_came_in() -> None:
     close = [0.1, 0.1 + 1e-12]
-    assert hit(only(one([0, 1], close, np.float32)), 1, 1).high.tolist() == [0.5]
-    assert hit(only(one([0, 1], close)), 1, 1).high.tolist() == [1.0]
+    assert hit(only(single_list([0, 1], close, np.float32)), 1, 1).high.tolist() == [0.5]
+    assert hit(only(single_list([0, 1], close)), 1, 1).high.tolist() == [1.0]
 
 
 def test_infinite_scores_come_first_and_last_and_tie_among_each_other() -> None:
     inf = np.inf
-    ties = only(one([1, 0, 2, 0, 1], [-inf, 0.0, inf, -inf, 1e308])).ties
+    ties = only(single_list([1, 0, 2, 0, 1], [-inf, 0.0, inf, -inf, 1e308])).ties
     assert ties.begins.tolist() == [0, 1, 3]
     assert ties.sizes.tolist() == [1, 1, 2]
     for kind in (np.float32, np.float64):
-        assert hit(only(one([1, 0], [-0.0, 0.0], kind)), 1, 1).high.tolist() == [0.5]
+        assert hit(only(single_list([1, 0], [-0.0, 0.0], kind)), 1, 1).high.tolist() == [0.5]
 
 
 def test_a_score_of_minus_infinity_is_not_tied_with_the_end_of_a_shorter_list() -> None:
@@ -135,7 +135,7 @@ def test_known_items_are_counted_by_grade_seen_or_not() -> None:
 
 
 def test_hits_within_a_cut_and_from_a_grade_on() -> None:
-    result = only(one([3, 0, 1, 2], None))
+    result = only(single_list([3, 0, 1, 2], None))
     assert result.within(None).ranks.tolist() == [0, 2, 3]
     assert result.within(3).ranks.tolist() == [0, 2]
     assert result.within(None, 2).ranks.tolist() == [0, 3]

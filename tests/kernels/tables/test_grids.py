@@ -160,7 +160,7 @@ def coarse_edges() -> tuple[float, ...]:
     return tuple(sorted({*below, *near_0, 0.5, *(1 - x for x in near_0), *above}))
 
 
-def beside(edges: tuple[float, ...]) -> Floats:
+def nearby_floats(edges: tuple[float, ...]) -> Floats:
     """The edges, the floats beside them, and others of every size."""
     points = np.array(edges)
     sizes = 2.0 ** np.arange(-1074, 1024, 40)
@@ -180,7 +180,7 @@ def beside(edges: tuple[float, ...]) -> Floats:
     ids=len,
 )
 def test_a_place_is_how_many_edges_lie_at_or_below(edges: tuple[float, ...]) -> None:
-    scores = beside(edges)
+    scores = nearby_floats(edges)
     # A search takes -0.0 for 0.0, as `<=` does.
     expected = [sum(edge <= score for edge in edges) for score in scores.tolist()]
     assert EdgeGrid(edges).positions(scores).tolist() == expected

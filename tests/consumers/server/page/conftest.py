@@ -84,15 +84,15 @@ def served(written: Stream) -> Iterator[Stream]:
 
 
 @pytest.fixture
-def own(counted: Stream, tmp_path: Path) -> Stream:
+def stream_copy(counted: Stream, tmp_path: Path) -> Stream:
     """The same, for a test of its own."""
     return counted.copied(tmp_path)
 
 
 @pytest.fixture
-def growing(own: Stream) -> Iterator[Stream]:
+def growing(stream_copy: Stream) -> Iterator[Stream]:
     """A server over that."""
-    with own.serve() as stream:
+    with stream_copy.serve() as stream:
         yield stream
 
 
@@ -100,7 +100,7 @@ def growing(own: Stream) -> Iterator[Stream]:
 def twenty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a store of twenty experiments, with three looks at each."""
     folder = tmp_path_factory.mktemp("twenty")
-    experiment_scenes.made(experiment_scenes.TWENTY, experiment_scenes.THREE, 3, folder)
+    experiment_scenes.make_store(experiment_scenes.TWENTY, experiment_scenes.THREE, 3, folder)
     return folder
 
 

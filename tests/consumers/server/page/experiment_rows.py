@@ -31,9 +31,9 @@ def index_of(url: str) -> dict[str, Any]:
     return {entry["name"]: entry for entry in answer["experiments"]}
 
 
-def parameters(seen: Seen) -> dict[str, list[str]]:
+def parameters(page: Seen) -> dict[str, list[str]]:
     """Those of the address."""
-    return parse_qs(urlsplit(seen.page.url).query)
+    return parse_qs(urlsplit(page.page.url).query)
 
 
 def changed(change: Callable[[dict[str, Any]], None]) -> Callable[[Route], None]:

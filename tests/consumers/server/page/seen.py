@@ -127,13 +127,13 @@ class Seen:
 
         In one step of the page: `all_inner_texts` looks for the elements first, and one that is
         replaced before it is read has the text of its source, without what the layout adds."""
-        return self._each(selector, "innerText")
+        return self._attributes(selector, "innerText")
 
     def numbers(self, selector: str) -> list[float]:
         """The exact values of the numbers that are shown there."""
-        return [float(value) for value in self._each(f"{selector} data", "value")]
+        return [float(value) for value in self._attributes(f"{selector} data", "value")]
 
-    def _each(self, selector: str, attribute: str) -> list[str]:
+    def _attributes(self, selector: str, attribute: str) -> list[str]:
         every = "([there, name]) => [...document.querySelectorAll(there)].map((each) => each[name])"
         values: list[str] = self.page.evaluate(every, [selector, attribute])
         return values

@@ -62,15 +62,15 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return store
 
 
-def violations(seen: Seen, where: str, looks: Sequence[str] = ("light", "dark")) -> list[str]:
+def violations(page: Seen, where: str, looks: Sequence[str] = ("light", "dark")) -> list[str]:
     """What axe finds at each look: the rule, and the first element that breaks it."""
     breaches = []
-    if seen.page.evaluate("typeof axe") == "undefined":  # to compile it costs half of a run
-        seen.page.evaluate(AXE_SCRIPT)
+    if page.page.evaluate("typeof axe") == "undefined":  # to compile it costs half of a run
+        page.page.evaluate(AXE_SCRIPT)
     for look in looks:
         theme: Literal["light", "dark"] = "dark" if look == "dark" else "light"
-        seen.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        answer = seen.page.evaluate(AXE, look)
+        page.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        answer = page.page.evaluate(AXE, look)
         assert answer["passed"], where  # it has run
         breaches += [
             f"{where}, {look}: {violation['id']}: {violation['nodes'][0]['html'][:200]}"
@@ -140,11 +140,11 @@ def test_keys_reach_each_part_in_the_order_of_the_page_and_it_is_in_view(
     assert len(backwards) == len(forwards) - 1 and "after" not in backwards[1:]
 
 
-def focused(seen: Seen, key: str, times: int) -> Iterator[str]:
+def focused(page: Seen, key: str, times: int) -> Iterator[str]:
     """Where each element that a key reaches is, seen from the last, until it leaves the page."""
     for _ in range(times):
-        seen.page.keyboard.press(key)
-        place = seen.page.wait_for_function(FOCUSED).json_value()
+        page.page.keyboard.press(key)
+        place = page.page.wait_for_function(FOCUSED).json_value()
         if place == "none":
             return
         yield place

@@ -24,12 +24,12 @@ Open = Callable[..., Seen]
 @pytest.fixture(scope="module")
 def exposed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server over a store of three experiments with exposures."""
-    store = exposed_scenes.made(tmp_path_factory.mktemp("exposed"))
+    store = exposed_scenes.make_store(tmp_path_factory.mktemp("exposed"))
     with serving(str(store), ServerConfig(port=0), ALONE) as url:
         yield url
 
 
-def asked(url: str, path: str) -> Any:
+def fetch_json(url: str, path: str) -> Any:
     return httpx.get(url + path, timeout=LIMIT_S).json()
 
 
@@ -37,7 +37,7 @@ def test_the_days_since_the_exposure_the_funnel_and_the_other_units_have_the_num
     exposed: str, open_page: Open
 ) -> None:
     visit = open_page(f"{exposed}?experiment=checkout").until("ready")
-    answer = asked(exposed, "api/experiment?experiment=checkout")["exposed"]
+    answer = fetch_json(exposed, "api/experiment?experiment=checkout")["exposed"]
     assert (answer["units"], len(answer["since"]), len(answer["beside"])) == ("so_far", 4, 2)
     assert visit.text("#exposed-units") == answer["sentence"]
     assert "is not the final one" in answer["sentence"]
@@ -60,7 +60,7 @@ def test_a_plan_that_decides_by_closed_units_says_so_and_shows_all_beside(
     exposed: str, open_page: Open
 ) -> None:
     visit = open_page(f"{exposed}?experiment=reminder").until("ready")
-    answer = asked(exposed, "api/experiment?experiment=reminder")
+    answer = fetch_json(exposed, "api/experiment?experiment=reminder")
     shown = answer["exposed"]
     assert shown["units"] == "closed"
     assert visit.text("#exposed-units").startswith("Of the units whose window of 7 days")
@@ -92,7 +92,7 @@ def test_a_card_counts_the_units_of_a_mean_per_unit_and_the_index_says_which_dec
     exposed: str, open_page: Open
 ) -> None:
     visit = open_page(exposed).until("ready")
-    results = asked(exposed, "api/results")["results"]
+    results = fetch_json(exposed, "api/results")["results"]
     counts = {row["metric"]: row["counts"] for row in results}
     assert "rows" not in counts["revenue"] and counts["revenue"]["units"] > 1000
     visit.page.evaluate(ALL_DRAWN)
@@ -107,8 +107,8 @@ def test_the_status_of_exposures_and_its_warnings_are_shown(exposed: str, open_p
     def change(answer: dict[str, Any]) -> None:
         answer["exposures"]["warnings"] = ["<b>many</b> were too late"]
 
-    status = asked(exposed, "api/status")["exposures"]
-    assert status == asked(exposed, "api/results")["exposures"]
+    status = fetch_json(exposed, "api/status")["exposures"]
+    assert status == fetch_json(exposed, "api/results")["exposures"]
     visit = open_page("about:blank")
     visit.page.route("**/api/results*", changed(change))
     visit.go(exposed).until("ready")

@@ -75,9 +75,9 @@ def test_pending_repeats_delays_and_the_warning_are_shown_where_events_are_joine
 
 
 def test_a_page_behind_a_token_says_so_until_it_has_it_and_when_it_is_gone(
-    own: Stream, open_page: Open
+    stream_copy: Stream, open_page: Open
 ) -> None:
-    with own.serve(token=TOKEN) as stream:
+    with stream_copy.serve(token=TOKEN) as stream:
         page = open_page(stream.url, **PROFILE)
         for address in (stream.url, stream.url + "?token=wrong"):
             page.page.goto(address)

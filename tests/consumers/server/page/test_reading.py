@@ -23,7 +23,7 @@ CARD = '.card[data-metric="click_rate"]'
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server over an experiment of three metrics, 45 countries, and days without rows."""
     folder = tmp_path_factory.mktemp("scene")
-    store = page_scenes.made(page_scenes.THREE, page_scenes.RAILS, 600, folder)
+    store = page_scenes.make_store(page_scenes.THREE, page_scenes.RAILS, 600, folder)
     with serving(str(store), ServerConfig(port=0), ALONE) as url:
         yield url
 
@@ -160,7 +160,7 @@ def test_printing_waits_until_every_chart_is_drawn(scene: str, open_page: Open) 
 
 
 def test_what_is_undefined_is_a_dash_beside_its_reason(tmp_path: Path, open_page: Open) -> None:
-    store = page_scenes.made(page_scenes.THREE, page_scenes.RAILS, 0, tmp_path)
+    store = page_scenes.make_store(page_scenes.THREE, page_scenes.RAILS, 0, tmp_path)
     with serving(str(store), ServerConfig(port=0), ALONE) as url:
         page = open_page(url).until("empty")
         shown = page.text("#experiment")

@@ -40,10 +40,10 @@ def test_an_empty_store_says_that_the_page_fills_by_itself(tmp_path: Path, open_
 
 
 def test_a_store_that_went_back_is_amber_until_it_has_counted_again(
-    own: Stream, open_page: Open
+    stream_copy: Stream, open_page: Open
 ) -> None:
-    with own.serve(), closing(Ledger.open(str(own.folder / "store.db"))) as ledger:
-        page = open_page(own.url).until("ready")
+    with stream_copy.serve(), closing(Ledger.open(str(stream_copy.folder / "store.db"))) as ledger:
+        page = open_page(stream_copy.url).until("ready")
         assert page.page.locator("#incomplete").is_hidden()
         (head,) = ledger.snapshot().heads
         note_known(ledger.store, ledger.snapshot().generation, head, head.next_offset + 30)
@@ -55,10 +55,10 @@ def test_a_store_that_went_back_is_amber_until_it_has_counted_again(
         ground = "one => getComputedStyle(one).backgroundColor"
         amber = page.page.eval_on_selector("#incomplete", ground)
         assert amber != page.page.eval_on_selector(".card", ground)
-        scraped = httpx.get(f"{own.url}metrics", timeout=LIMIT_S).text
+        scraped = httpx.get(f"{stream_copy.url}metrics", timeout=LIMIT_S).text
         assert "\nstreammetrics_store_incomplete_logs 1.0\n" in scraped
-        own.write(20)
-        own.count()
+        stream_copy.write(20)
+        stream_copy.count()
         page.page.wait_for_selector("#incomplete:empty", state="attached")
 
 
@@ -90,10 +90,10 @@ def test_a_store_that_is_away_is_broken(served: Stream, open_page: Open) -> None
 
 
 def test_what_is_shown_is_stale_when_the_server_goes_and_fresh_when_it_returns(
-    own: Stream, open_page: Open
+    stream_copy: Stream, open_page: Open
 ) -> None:
     (port,) = free_ports(1)
-    with own.serve(port) as stream:
+    with stream_copy.serve(port) as stream:
         page = open_page(stream.url).until("ready")
     page.until("stale")
     assert "The results shown are from" in page.text("#notice")

@@ -59,11 +59,11 @@ def test_every_verdict_has_its_word_symbol_and_colour(
             assert visit.page.locator("#experiment").get_attribute("data-tone") == "warn"
 
 
-def shown(seen: Seen, case: Case, sentence: str) -> None:
+def shown(page: Seen, case: Case, sentence: str) -> None:
     """The page has the verdicts of a case, in the colours of their tones."""
-    assert seen.text("#sentence") == sentence
-    cells = seen.page.locator("#experiment td.verdict")
-    assert seen.texts("#experiment td.verdict") == [
+    assert page.text("#sentence") == sentence
+    cells = page.page.locator("#experiment td.verdict")
+    assert page.texts("#experiment td.verdict") == [
         verdict_words.SYMBOLS[word] + verdict_words.words(word)  # type: ignore[index,arg-type]
         for word in case.says
     ]
@@ -71,18 +71,18 @@ def shown(seen: Seen, case: Case, sentence: str) -> None:
         colour = "warn" if case.again else TONES[verdict_words.TONES[verdict]]  # type: ignore[index]
         assert cells.nth(i).evaluate(COLOUR) == colour
     tone = verdict_words.ACTION_TONES[case.action]  # type: ignore[index]
-    assert seen.page.locator(".sentence .symbol").evaluate(COLOUR) == TONES[tone]
-    arms = seen.texts("#arms li")
+    assert page.page.locator(".sentence .symbol").evaluate(COLOUR) == TONES[tone]
+    arms = page.texts("#arms li")
     assert [text.partition(":")[0][1:].strip() for text in arms] == ["new"]
-    ticks = (seen.text("#experiment").count("✓")) - seen.text("#arms").count("✓")
+    ticks = (page.text("#experiment").count("✓")) - page.text("#arms").count("✓")
     assert ticks == sum(verdict_words.TONES[word] == "good" for word in case.says) + (
         tone == "good"
     )  # type: ignore[index]
 
 
-def margin_is_drawn(seen: Seen) -> None:
+def margin_is_drawn(page: Seen) -> None:
     """A guardrail has its margin on the scale of its interval, and a decision has none."""
-    rows = seen.page.locator("#experiment tbody tr")
+    rows = page.page.locator("#experiment tbody tr")
     assert rows.nth(0).locator(".bar-margin").count() == 0
     rail = rows.nth(1)
     assert "guardrail, margin -0.10" in rail.inner_text()

@@ -44,7 +44,7 @@ def fill(kafka: str, name: str, partitions: int, count: int) -> None:
     produce(kafka, name, records)
 
 
-def said(partition_id: str, first: int = 0, end: int = 10) -> list[bytes]:
+def partition_values(partition_id: str, first: int = 0, end: int = 10) -> list[bytes]:
     """The values of a partition, such as `views/0`, from one offset to another."""
     return [f"{partition_id} {i}".encode() for i in range(first, end)]
 
@@ -148,12 +148,12 @@ class Library:
             yield source
 
 
-def read(source: KafkaSource, done: Callable[[list[Chunk]], bool]) -> list[Chunk]:
+def read(source: KafkaSource, is_complete: Callable[[list[Chunk]], bool]) -> list[Chunk]:
     """Poll until enough has come. A group may rebalance at any time: what was read of a partition
     before it was given anew is forgotten, as by whoever counts, since it is read again."""
     chunks: list[Chunk] = []
     limit = time.monotonic() + LIMIT_S
-    while not done(chunks):
+    while not is_complete(chunks):
         assert time.monotonic() < limit, f"after {LIMIT_S} s: {chunks}"
         before = source._reading.given.copy()
         come = source.poll(0.1)

@@ -20,9 +20,9 @@ from tests.consumers.sources.kafka.kafka_reader import (
     Reader,
     fill,
     make_topics,
+    partition_values,
     read,
     read_to_end,
-    said,
     values,
 )
 from tests.kafka_broker import (
@@ -70,9 +70,9 @@ def test_each_partition_is_read_in_order_from_its_head_and_not_from_kafkas_offse
         assert source.known_ends() == source.ends()
         assert source.is_connected()
     assert values(chunks) == {
-        "views/0": said("views/0", 2),
-        "views/1": said("views/1", 2),
-        "clicks/0": said("clicks/0", 7),
+        "views/0": partition_values("views/0", 2),
+        "views/1": partition_values("views/1", 2),
+        "clicks/0": partition_values("clicks/0", 7),
     }
     for partition in {chunk.partition for chunk in chunks}:
         partition_chunks = [chunk for chunk in chunks if chunk.partition == partition]
@@ -90,7 +90,7 @@ def test_a_seek_moves_one_topics_partition_alone(library: Library, kafka: str, t
         source.seek(source.partitions()[2], 8)
         repeats = read(source, lambda chunks: any(chunk.end == 10 for chunk in chunks))
         source.seek(Partition("c", topics.split(",")[0], "i", 99), 5)  # not ours: nothing happens
-    assert (repeats[0].start, values(repeats)) == (8, {"clicks/0": said("clicks/0", 8)})
+    assert (repeats[0].start, values(repeats)) == (8, {"clicks/0": partition_values("clicks/0", 8)})
 
 
 def test_partitions_by_hand_need_no_group_and_are_of_every_topic_or_of_the_one_that_is_named(
@@ -106,7 +106,7 @@ def test_partitions_by_hand_need_no_group_and_are_of_every_topic_or_of_the_one_t
             source.assign(reader)
             assert {str(partition) for partition in reader.owned} == expected  # at once
             chunks = read(source, lambda chunks: sum(map(len, chunks)) == 12)
-            assert values(chunks)["clicks/0"] == said("clicks/0")
+            assert values(chunks)["clicks/0"] == partition_values("clicks/0")
 
 
 def test_aborted_records_are_holes_and_those_of_an_open_transaction_are_not_read_yet(
@@ -220,7 +220,7 @@ def test_that_kafka_does_not_take_them_is_no_matter(
         source.assign(Reader())
         chunks = read_to_end(source)
         source.acknowledge(dict.fromkeys(source.partitions(), 1))
-        assert values(chunks) == {"clicks/0": said("clicks/0")}
+        assert values(chunks) == {"clicks/0": partition_values("clicks/0")}
 
 
 # -- gaps and other logs

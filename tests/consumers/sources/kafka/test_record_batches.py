@@ -86,23 +86,23 @@ def outcome(data: bytes, kind: type[DefaultRecordBatch]) -> tuple[list[object], 
 
 
 @given(batches)
-def test_records_are_those_of_the_client(found: list[object]) -> None:
-    data = packed(found)  # type: ignore[arg-type]
+def test_records_are_those_of_the_client(batch: list[object]) -> None:
+    data = packed(batch)  # type: ignore[arg-type]
     assert outcome(data, RecordBatch) == outcome(data, DefaultRecordBatch)
-    assert len(outcome(data, RecordBatch)[0]) == len(found)
+    assert len(outcome(data, RecordBatch)[0]) == len(batch)
 
 
 @given(batches, st.data())
-def test_what_is_broken_ends_as_in_the_client(found: list[object], data: st.DataObject) -> None:
-    good = bytearray(packed(found))  # type: ignore[arg-type]
+def test_what_is_broken_ends_as_in_the_client(batch: list[object], data: st.DataObject) -> None:
+    good = bytearray(packed(batch))  # type: ignore[arg-type]
     for _ in range(data.draw(st.integers(1, 3))):
         good[data.draw(st.integers(61, len(good) - 1))] = data.draw(st.integers(0, 255))
     assert outcome(bytes(good), RecordBatch) == outcome(bytes(good), DefaultRecordBatch)
 
 
 @given(batches)
-def test_the_time_may_be_the_brokers(found: list[object]) -> None:
-    data = bytearray(packed(found))  # type: ignore[arg-type]
+def test_the_time_may_be_the_brokers(batch: list[object]) -> None:
+    data = bytearray(packed(batch))  # type: ignore[arg-type]
     data[22] |= DefaultRecordBatch.TIMESTAMP_TYPE_MASK
     assert outcome(bytes(data), RecordBatch) == outcome(bytes(data), DefaultRecordBatch)
 
@@ -142,14 +142,14 @@ several = st.lists(
     [[(0, None, None, [])] * 6, [(0, None, b"", [])]], 0, [1, 7], [(5, 2)], 1 << 20
 )  # its value is longer
 def test_a_fetch_gives_the_clients_records_and_positions_however_many_are_taken(
-    found: list[list[object]],
+    record_groups: list[list[object]],
     first: int,
     sizes: list[int],
     broken: list[tuple[int, int]],
     together: int,
 ) -> None:
     start, whole = BASE, list[bytearray]()
-    for batch in found:
+    for batch in record_groups:
         whole.append(bytearray(packed(batch, start)))  # type: ignore[arg-type]
         whole[-1][LAST_DELTA] = len(batch).to_bytes(4, "big")  # as if one more was compacted
         start += len(batch) + 1
