@@ -323,10 +323,10 @@ def experiment_cases(folder: Path, events: int) -> Iterator[Case]:
     for n in EXPERIMENTS:
         name = f"{n} experiment{'s' if n > 1 else ''}"
         config_path = written(folder, name.replace(" ", "-"), text)
-        head, _, rest = config_path.read_text().partition("[experiment]\n")
+        head, _, experiment_table = config_path.read_text().partition("[experiment]\n")
         head = head.replace('user = "user"', 'user = "user"\nassignments = "exps"')
         head = head.replace('gauc = { type = "GroupedAUC" }\n', OF_USERS)
-        store = rest[rest.index("[store]") :]
+        store = experiment_table[experiment_table.index("[store]") :]
         tables = (
             f'[experiments.e{i}]\nvariants = ["control", "treatment"]\ncontrol = "control"\n'
             'decision = ["ctr"]\nmetrics = ["auc", "scores", "places", "clicks"]\nmde = 0.002\n'

@@ -86,10 +86,10 @@ def seen_ids(n: int, url: str) -> None:
             looked_s += time.process_time() - began_s
             if batch.stop % COMMIT == 0 or batch.stop == n:
                 began_s = time.process_time()
-                taken = id_set.take()
-                end = Commit(head, head.next_offset, batch.stop, 0, Counters(), seen=taken)
+                pending_ids = id_set.take()
+                end = Commit(head, head.next_offset, batch.stop, 0, Counters(), seen=pending_ids)
                 head = ledger.commit(generation, end)
-                id_set.committed(taken)
+                id_set.committed(pending_ids)
                 stored_s += time.process_time() - began_s
         began_s = time.process_time()
         rows = read_seen(ledger.store, head)

@@ -44,8 +44,8 @@ def main() -> None:
     inputs = columns()
     for name, empty in METRICS.items():
         state = empty.copy()
-        taken = inputs.keys() - (set() if isinstance(state, UserGroups) else {"groups"})
-        state.update(**{column: inputs[column] for column in sorted(taken)})
+        arguments = inputs.keys() - (set() if isinstance(state, UserGroups) else {"groups"})
+        state.update(**{column: inputs[column] for column in sorted(arguments)})
         timing = measure(name, 1, state.confidence_interval)
         print(f"{name:26} {timing.median / 1e6:9.2f} ms ({timing.least / 1e6:.2f} to "
               f"{timing.greatest / 1e6:.2f})")  # fmt: skip

@@ -214,9 +214,9 @@ class Pool:
 def fold(config: Config, pool: Pool, records: int) -> dict[tuple[str, int], bytes]:
     """The state of each metric and grouping after this many records of the log, without a delta, a
     commit or a store: the first records of the pool are counted once more than the others."""
-    times, rest = divmod(records, pool.size)
+    times, remainder = divmod(records, pool.size)
     states: dict[tuple[str, int], PerKey] = {}
-    for start, end, often in ((0, rest, times + 1), (rest, pool.size, times)):
+    for start, end, often in ((0, remainder, times + 1), (remainder, pool.size, times)):
         for key, state in counted(config, pool, start, end).items() if often else ():
             part = repeated(state, often)
             states.setdefault(key, part.empty()).merge(part)

@@ -61,10 +61,10 @@ def values(rows: Rows, clip: float) -> dict[str, Any]:
     dr = sndr = None
     if predicted == n > 0:
         p = sum((_factor(row[4]) for row in rows), zero)
-        rest = sum(
+        correction = sum(
             (w * (r - _factor(row[3])) for (w, r), row in zip(pairs, rows, strict=True)), zero
         )
-        dr, sndr = (p + rest) / n, p / n + rest / total if total else None
+        dr, sndr = (p + correction) / n, p / n + correction / total if total else None
     return {
         "raw": {**raw, "dr": dr, "sndr": sndr},
         "snips": None,  # of so few rows

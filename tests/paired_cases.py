@@ -36,9 +36,9 @@ def paired(inner: Case[Any], own_column: str = "scores") -> Case[Any]:
     name = f"Paired({inner})"
     bad: list[dict[str, object]] = []
     for arguments in inner.refused:
-        rest = {name: arguments[name] for name in arguments if name != own_column}
+        valid = {name: arguments[name] for name in arguments if name != own_column}
         column = arguments.get(own_column)
-        bad.append({**rest, **_pair(own_column, column, column)})
+        bad.append({**valid, **_pair(own_column, column, column)})
     good = columns([(row, row) for row in inner.small[:2]]) if inner.small else {}
     return Case(
         empty,

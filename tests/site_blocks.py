@@ -114,14 +114,15 @@ def outputs(path: str) -> Iterator[tuple[Block, str | None, str]]:
 
 def write(path: str) -> None:
     """Write what the blocks of a page print in place of what it shows."""
-    rest, page = Path(path).read_text(encoding="utf-8"), ""
+    source, page = Path(path).read_text(encoding="utf-8"), ""
     for block, page_output, printed in list(outputs(path)):
         if page_output is not None:
             code, shown_as = f"\n{block.text}```\n", f"```text\n{page_output}```\n"
-            end = rest.index(shown_as, rest.index(code))  # ValueError for a block that is indented
-            page += f"{rest[:end]}```text\n{printed.rstrip()}\n```\n"
-            rest = rest[end + len(shown_as) :]
-    Path(path).write_text(page + rest, encoding="utf-8")
+            # ValueError for a block that is indented
+            end = source.index(shown_as, source.index(code))
+            page += f"{source[:end]}```text\n{printed.rstrip()}\n```\n"
+            source = source[end + len(shown_as) :]
+    Path(path).write_text(page + source, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -69,14 +69,14 @@ def installs(text: str) -> Iterator[tuple[str, str]]:
 def test_what_messages_install_is_installed_from_a_clone() -> None:
     count = 0
     for place, text in texts():
-        for requirement, rest in installs(text):
+        for requirement, ending in installs(text):
             count += 1
             extras = re.fullmatch(r"\.\[(.*)\]", requirement)
             if extras is None:  # a package of an index, by its name
                 assert requirement in {*NAMES, UNKNOWN} - {"streammetrics"}, (place, requirement)
                 continue
             assert set(extras[1].split(",")) <= {*EXTRAS, UNKNOWN}, (place, requirement)
-            assert rest.startswith(WHERE), (place, rest)
+            assert ending.startswith(WHERE), (place, ending)
     assert count > 12
 
 

@@ -146,8 +146,8 @@ def test_the_programs_of_the_readme_print_the_same_on_each_python(
         version_line = run(home / "bin" / "streammetrics", "--version", cwd=home)
         assert version_line == f"streammetrics {streammetrics.__version__}\n"
         shutil.rmtree(home)
-    first, *rest = printed.values()
-    assert all(outputs == first for outputs in rest), printed
+    first, *later_outputs = printed.values()
+    assert all(outputs == first for outputs in later_outputs), printed
 
 
 def test_the_commands_start_after_the_line_that_the_readme_installs_with(

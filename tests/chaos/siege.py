@@ -140,9 +140,11 @@ class Siege:
                 for compactor in self.compactors:
                     compactor.kill()
                     compactor.wait()
-        taken, duplicates, commits, fenced = self.fleet.tallies()
+        records_read, duplicates, commits, fenced = self.fleet.tallies()
         counted = sum(self.heads.values())  # fewer than all events, if it ended early
-        self.seen.update({"read again": taken - counted, "commits": commits, "fenced": fenced})
+        self.seen.update(
+            {"read again": records_read - counted, "commits": commits, "fenced": fenced}
+        )
         self.seen.update({"duplicates": duplicates, "zombies refused": self.fleet.refused()})
         if not problems and not self.fleet.refused():
             problems.append("no worker that was stopped past its session had a commit refused")

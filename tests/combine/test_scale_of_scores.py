@@ -133,9 +133,9 @@ METRICS: Final[list[tuple[Accumulator, list[str]]]] = [
 
 def first_and_other_scales() -> Iterator[Any]:
     """The first metric with its first scale, and in `make test` all with all scales."""
-    first, (scale, *rest) = METRICS[0]
+    first, (scale, *remaining_scales) = METRICS[0]
     yield pytest.param(first, [scale], id="one scale")
-    for metric, scales in [(first, rest), *METRICS[1:]]:
+    for metric, scales in [(first, remaining_scales), *METRICS[1:]]:
         yield pytest.param(metric, scales, id=type(metric).__name__)
 
 

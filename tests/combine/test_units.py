@@ -200,13 +200,14 @@ def test_it_is_the_state_of_all_the_others(
     dropped = [3, 20, 31, 59]
     state, expected = (fed(metric, column, names, gone) for gone in ((), dropped))
     before, _ = state.to_bytes(), state.compute()
-    rest = without_units(state, units(names(np.array(dropped))).compute())
-    assert str(rest.compute()) == str(expected.compute())  # users without rows are not counted
-    assert rest.to_bytes() == expected.to_bytes()
+    reduced_state = without_units(state, units(names(np.array(dropped))).compute())
+    # Users without rows are not counted.
+    assert str(reduced_state.compute()) == str(expected.compute())
+    assert reduced_state.to_bytes() == expected.to_bytes()
     assert state.to_bytes() == before
-    rest.merge(expected)  # it goes on as any state does
+    reduced_state.merge(expected)  # it goes on as any state does
     expected.merge(expected)
-    assert rest.to_bytes() == expected.to_bytes()
+    assert reduced_state.to_bytes() == expected.to_bytes()
 
 
 def test_nobody_left_out_changes_nothing_and_everybody_leaves_nothing() -> None:
@@ -220,9 +221,9 @@ def test_nobody_left_out_changes_nothing_and_everybody_leaves_nothing() -> None:
 def test_a_state_past_its_limit_stays_undefined_with_its_reason() -> None:
     state = GroupedAUC(max_rows=3)
     state.update([0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4], groups=[1, 1, 2, 2])
-    rest = without_units(state, units([1]).compute())
-    assert isinstance(rest, GroupedAUC)
-    assert rest.compute().reason == state.compute().reason != ""
+    reduced_state = without_units(state, units([1]).compute())
+    assert isinstance(reduced_state, GroupedAUC)
+    assert reduced_state.compute().reason == state.compute().reason != ""
 
 
 def test_the_answers_of_a_left_out_list_leave_with_it() -> None:

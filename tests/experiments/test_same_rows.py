@@ -134,8 +134,8 @@ def test_arms_that_share_their_users_are_not_compared_in_silence(metric: Any) ->
         warnings.simplefilter("error")
         compare(state(who[first], first), state(who[second], second))
         half = arm & (who < 12)  # users of fewer groups than say something
-        rest = ~arm & (who < 12)
-        compare(state(who[half], half), state(who[rest], rest))
+        control = ~arm & (who < 12)
+        compare(state(who[half], half), state(who[control], control))
 
 
 def test_users_of_both_arms_leave_both_together() -> None:

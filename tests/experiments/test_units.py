@@ -112,9 +112,9 @@ def test_the_variance_of_a_mean_is_the_jackknife_over_the_groups_of_its_units() 
         groups.setdefault(hash_of(user, "streammetrics") % 64, []).append((user, value))
     left_out = []
     for group in groups:
-        rest = [row for key, rows in groups.items() if key != group for row in rows]
-        total = sum((Fraction(value) for _, value in rest), Fraction(0))
-        left_out.append(total / len({user for user, _ in rest}))
+        remaining_rows = [row for key, rows in groups.items() if key != group for row in rows]
+        total = sum((Fraction(value) for _, value in remaining_rows), Fraction(0))
+        left_out.append(total / len({user for user, _ in remaining_rows}))
     mean = sum(left_out, Fraction(0)) / len(left_out)
     k = len(left_out)
     variance = Fraction(k - 1, k) * sum(((x - mean) ** 2 for x in left_out), Fraction(0))

@@ -94,8 +94,8 @@ def test_many_states_read_together_equal_each_read_alone(name: str) -> None:
     for key in read_keys:
         assert shown(results[key]) == shown(states[key].compute()), key
     assert read.digests() == {key: states[key].digest() for key in read_keys}
-    rest = np.isin(keys, read_keys, invert=True)
-    overflow = simple(metric, {column: c[rest] for column, c in columns.items()}, 50)
+    unread = np.isin(keys, read_keys, invert=True)
+    overflow = simple(metric, {column: c[unread] for column, c in columns.items()}, 50)
     assert shown(results.overflow) == shown(overflow.compute())
 
 

@@ -97,8 +97,8 @@ def words_of(flag: Flag) -> tuple[str, list[str]]:
 def test_every_flag_has_the_variable_that_the_page_says(command: str) -> None:
     assert "STREAMMETRICS_UNTIL_END=1" in spans(PAGE)
     [definition] = [entry for entry in COMMANDS if entry.name == command]
-    taken = definition.nargs if isinstance(definition.nargs, int) else int(bool(definition.metavar))
-    words = [command, *["x"] * taken]
+    arity = definition.nargs if isinstance(definition.nargs, int) else int(bool(definition.metavar))
+    words = [command, *["x"] * arity]
     for flag in definition.flags:
         value, flag_words = words_of(flag)
         variable = "STREAMMETRICS_" + flag.name.upper().replace("-", "_")

@@ -191,7 +191,7 @@ def orders(bucket: Group) -> tuple[tuple[Group, ...], ...]:
     if not n + p:
         return ((),)
     first = [(a, b) for a in range(n + 1) for b in range(p + 1) if a + b]
-    return tuple((group, *rest) for group in first for rest in orders((n - group[0], p - group[1])))
+    return tuple((group, *tail) for group in first for tail in orders((n - group[0], p - group[1])))
 
 
 def all_orders(buckets: Groups) -> Iterator[list[Group]]:

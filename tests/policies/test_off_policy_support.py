@@ -199,9 +199,9 @@ def error_by_the_delta_method(rows: dict[str, np.ndarray]) -> tuple[float, float
     p, q = (
         [*map(Fraction, rows[f"predicted_{policy}"].tolist())] for policy in ("target", "logged")
     )
-    rest = [int(r) - prediction for r, prediction in zip(rows["rewards"], q, strict=True)]
-    s = sum((x * y for x, y in zip(w, rest, strict=True)), Fraction(0)) / sum(w)
-    terms = [a + x * (y - s) for a, x, y in zip(p, w, rest, strict=True)]
+    residuals = [int(r) - prediction for r, prediction in zip(rows["rewards"], q, strict=True)]
+    s = sum((x * y for x, y in zip(w, residuals, strict=True)), Fraction(0)) / sum(w)
+    terms = [a + x * (y - s) for a, x, y in zip(p, w, residuals, strict=True)]
     mean = sum(terms, Fraction(0)) / n
     error = math.sqrt(sum((t - mean) ** 2 for t in terms) / (n - 1) / n)
     return float(sum(p) / n + s), error
@@ -246,8 +246,10 @@ def test_a_former_state_has_the_greatest_error_of_sndr_for_any_correlation() -> 
     for view in ("snips", "ips", "clipped", "dr", "mean_reward", "mean_weight", "share_clipped"):
         assert result.interval(view) == today.compute().interval(view)
     interval, today_interval = result.interval("sndr"), today.compute().interval("sndr")
-    rest, w = result._sums.wr - result._sums.wq, result._sums.w
-    greatest = result.interval("dr").se + float(abs(rest / w)) * result.interval("mean_weight").se
+    residual, w = result._sums.wr - result._sums.wq, result._sums.w
+    greatest = (
+        result.interval("dr").se + float(abs(residual / w)) * result.interval("mean_weight").se
+    )
     assert interval.estimate == today_interval.estimate
     assert today_interval.se < interval.se == pytest.approx(greatest, rel=1e-12)
     assert interval.reason.startswith("a former state lacks the products of weights and")

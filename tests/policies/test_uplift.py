@@ -72,8 +72,8 @@ def test_a_panel_shares_its_columns_with_areas() -> None:
 
 
 def test_a_share_is_one_setting_however_it_is_given_and_errors_say_what_to_pass() -> None:
-    first, *rest = (Uplift(treated_share=share) for share in (0.1, "1/10", "0.1"))  # type: ignore[arg-type]
-    assert all(metric.digest() == first.digest() for metric in rest)
+    first, *metrics = (Uplift(treated_share=share) for share in (0.1, "1/10", "0.1"))  # type: ignore[arg-type]
+    assert all(metric.digest() == first.digest() for metric in metrics)
     for share in (1, 0.0, "a half", "2/1"):
         with pytest.raises(SettingsError, match="if each row is treated with probability") as error:
             ExactUplift(treated_share=share)

@@ -124,8 +124,8 @@ def drawn(*series: str) -> dict[str, Any]:
 def colours(spec: Any) -> dict[str, str]:
     """The colour of each series."""
     scales = [layer["encoding"].get("color", {}).get("scale", {}) for layer in spec["layer"]]
-    first, *rest = [scale for scale in scales if "range" in scale]
-    assert all(scale == first for scale in rest)  # the layers of a figure share a legend
+    first, *later_scales = [scale for scale in scales if "range" in scale]
+    assert all(scale == first for scale in later_scales)  # the layers of a figure share a legend
     return dict(zip(first["domain"], first["range"], strict=True))
 
 

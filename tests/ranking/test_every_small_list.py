@@ -61,10 +61,10 @@ def values_of(lists: Lists, chosen: Sequence[Truth], ties: str) -> dict[Measure,
     """The value of each list, of which the mean is made."""
     values_by_measure: dict[Measure, list[float]] = {truth.measure: [] for truth in chosen}
     for _, _, several in measured(lists, list(values_by_measure), ties):
-        for measure, (values, rest, weights) in zip(values_by_measure, several, strict=True):
+        for measure, (values, remainders, weights) in zip(values_by_measure, several, strict=True):
             of_lists = values.tolist()
-            if weights is not None and rest is not None:  # a ratio of sums: of one list, its own
-                parts = zip(of_lists, rest.tolist(), weights.tolist(), strict=True)
+            if weights is not None and remainders is not None:  # a ratio of sums, of one list
+                parts = zip(of_lists, remainders.tolist(), weights.tolist(), strict=True)
                 of_lists = [
                     float((Fraction(value) + Fraction(remainder)) / int(weight))
                     if remainder and weight

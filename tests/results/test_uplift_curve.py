@@ -305,8 +305,8 @@ def test_figures_are_those_of_the_weights_whatever_their_unit() -> None:
             users = UserGroups(metric(weight_unit=unit), 8)  # type: ignore[arg-type]
             users.update(**rows, weights=weights)
             results.append(users.compute())
-        first, *rest = results
-        for result in rest:
+        first, *scaled_results = results
+        for result in scaled_results:
             for view, value in views_of(first.value).items():
                 assert float(views_of(result.value)[view]) == float(value), view
             for view in ("gain", "qini_radcliffe"):

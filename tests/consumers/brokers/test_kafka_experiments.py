@@ -60,13 +60,13 @@ class Stream:
             more="",
         )
         often = "look_every_s = 5.0\n"
-        rest = "\n".join(
+        sections = "\n".join(
             entries([experiment]) + often * (experiment in WATCHED) for experiment in names
         )
         store = f'[store]\nurl = "{self.url}"\ncommit_interval_s = 0.3\n'
         path = self.folder / f"{name}.toml"
         parts = {"event": EVENTS, "metrics": METRICS, "slices": "by = [[]]"}
-        text = toml(source=source, rest=rest + store, **parts)
+        text = toml(source=source, rest=sections + store, **parts)
         path.write_text(text, encoding="utf-8")
         return path
 

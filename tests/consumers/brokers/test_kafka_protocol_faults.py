@@ -335,7 +335,7 @@ def test_the_ledger_equals_the_fold_whatever_the_brokers_do(
         # The cluster lives in this process, and ends its side of a connection a little later.
         until(
             lambda: all(
-                now <= baseline for now, baseline in zip(resource_counts(), before, strict=True)
+                count <= limit for count, limit in zip(resource_counts(), before, strict=True)
             ),
             lambda: (before, resource_counts()),
         )

@@ -82,9 +82,9 @@ def test_events_below_the_floor_are_in_the_totals_of_their_experiments_alone() -
 def test_states_of_other_processes_are_merged_for_each_experiment() -> None:
     settings, values = config(**parts()), events(19)
     whole, first = fed(settings, values), fed(settings, values[:100])
-    rest = fed(settings, values[100:])
-    for keyed, rest_keyed in zip(first.states.keyed, rest.states.keyed, strict=True):
-        keyed.join(*rest_keyed.bare())
+    second = fed(settings, values[100:])
+    for keyed, second_keyed in zip(first.states.keyed, second.states.keyed, strict=True):
+        keyed.join(*second_keyed.bare())
     assert list(first.shards(LIMIT)) == list(whole.shards(LIMIT))
 
 
@@ -212,8 +212,8 @@ def test_a_store_of_many_has_the_states_of_each_alone_and_is_verified(tmp_path: 
     def states(folder: str, *names: str) -> tuple[Run, dict[Any, bytes]]:
         (tmp_path / folder).mkdir()
         sections = parts(*names)
-        rest = sections.pop("rest") + EACH
-        run = Run(tmp_path / folder, logs, rest=rest, **sections)
+        tables = sections.pop("rest") + EACH
+        run = Run(tmp_path / folder, logs, rest=tables, **sections)
         run.clock.tick_s = 0.02
         run(UNTIL_END, CHUNKS)
         with closing(Ledger.open(run.config.store.url)) as ledger:
@@ -252,10 +252,12 @@ def test_what_a_retry_counts_is_counted_for_its_experiments_and_verified(tmp_pat
     long = json.dumps({**whole, "session": "s", "note": "n" * 2000}).encode()
     values = [long, *(value for value in events(13, 60) if value and len(value) < 1800)]
     sections = parts("plain", "searches")
-    rest = sections.pop("rest") + EACH
-    run = Run(tmp_path, {ONE: Log([*values])}, rest=rest, source=f"{small}1800", **sections)
+    tables = sections.pop("rest") + EACH
+    run = Run(tmp_path, {ONE: Log([*values])}, rest=tables, source=f"{small}1800", **sections)
     run(UNTIL_END, CHUNKS)
-    settings = replace(config(rest=rest, source=f"{small}4000", **sections), store=run.config.store)
+    settings = replace(
+        config(rest=tables, source=f"{small}4000", **sections), store=run.config.store
+    )
     assert tried(run, settings) == 1
     expected = digests(fed(settings, [*values]))
     with closing(Ledger.open(run.config.store.url)) as ledger:

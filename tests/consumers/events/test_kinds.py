@@ -34,8 +34,8 @@ PAID = {"kind": "paid", "id": "y", "ts": 12, "price": 2.5}
 
 
 def split(policy: str = "refuse", tables: str = "", **parts: str) -> Config:
-    rest, slices = JOIN.replace("OTHERS", policy) + tables, 'by = [["variant"], ["phase"]]'
-    return config(event=EVENT, slices=slices, rest=rest, **parts)
+    join_tables, slices = JOIN.replace("OTHERS", policy) + tables, 'by = [["variant"], ["phase"]]'
+    return config(event=EVENT, slices=slices, rest=join_tables, **parts)
 
 
 def decode(events: Sequence[Any], settings: Config | None = None) -> Decoded:

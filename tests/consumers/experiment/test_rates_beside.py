@@ -20,8 +20,8 @@ RATE = GuardrailConfig("revenue.above_zero", 0.0, True, required=False)
 
 def experiment(metrics: str, decision: str = '["revenue"]', keys: str = "") -> ExperimentConfig:
     """The experiment of a config with these metrics."""
-    rest = f'[experiment]\ncontrol = "a"\ndecision = {decision}\nmde = 1.0\n{keys}'
-    return config(metrics=metrics, rest=rest).experiments[""]
+    table = f'[experiment]\ncontrol = "a"\ndecision = {decision}\nmde = 1.0\n{keys}'
+    return config(metrics=metrics, rest=table).experiments[""]
 
 
 @pytest.mark.parametrize("cluster", ["groups", "none"])

@@ -57,10 +57,10 @@ def test_the_state_of_a_commit_within_a_window_is_in_the_store_once(tmp_path: Pa
                 generation, heads = begun(ledger)
                 committed(ledger, generation, heads[0], 7, keys=KEYS)
                 outcomes.append((sharing(ledger), sums(stored(ledger)), ledger.snapshot().panes))
-    ((shared, once), *same), ((none, twice), *rest) = outcomes
+    ((shared, once), *same), ((none, twice), *expected) = outcomes
     assert (shared, none) == (1, 0)
     assert twice == 2 * once
-    assert same == rest
+    assert same == expected
 
 
 def test_a_commit_over_two_windows_has_three_states(ledger: Ledger) -> None:

@@ -93,8 +93,8 @@ def test_later_looks_repeat_nothing_and_a_new_recommendation_is_sent(tmp_path: P
         store = run(path)
         log_file = tmp_path / "clicks.jsonl"
         first, long_config = log_file.read_text(), config(tmp_path / "..", "", 4000)
-        rest = long_config.with_name("clicks.jsonl").read_text().replace("T00:", "T02:")
-        log_file.write_text(first + rest, encoding="utf-8")
+        later_lines = long_config.with_name("clicks.jsonl").read_text().replace("T00:", "T02:")
+        log_file.write_text(first + later_lines, encoding="utf-8")
         run(path)
     receiver.require_good()
     assert looks_of(store) == 2

@@ -122,10 +122,10 @@ def test_a_request_that_is_not_complete_in_time_is_closed_and_a_stream_goes_on(
         page = stack.enter_context(httpx.stream("GET", url + "api/events", timeout=LIMIT_S))
         until(events := heard(page), "health")
         messages = ((b"", b""), (HALF, b"x"), (body, b"x"), (WHOLE % b"healthz", b""))
-        for connection, rest in [
+        for connection, ending in [
             (connected(stack, url, says), suffix) for says, suffix in messages
         ]:
-            assert closes(connection, rest)
+            assert closes(connection, ending)
         until(events, "health")  # after more than the limit
         events.close()
 

@@ -117,8 +117,8 @@ def test_each_state_has_its_own_bags() -> None:
         bags.add(np.array([9.0]), np.array([0], np.uint8), np.array([1]))
 
     def scores(slot: int) -> list[list[float]]:
-        taken = first_bags.take(np.array([slot]))
-        return [taken.bag(number).points()()[0].tolist() for number in range(3)]
+        slot_bags = first_bags.take(np.array([slot]))
+        return [slot_bags.bag(number).points()()[0].tolist() for number in range(3)]
 
     assert [scores(slot) for slot in (0, 1)] == [[[5], [9], []], [[5], [], [1]]]
     assert first_bags.total_count == 9 and first_bags.take(np.array([1])).bag(0).units == 4

@@ -235,13 +235,15 @@ def test_columns_of_every_kind_are_their_plain_values(
 ) -> None:
     spec, argument, plain, columns = case
     filler = [0.5, 0.25]
-    rest = {name: filler for name, required in spec.arguments().items() if required}
+    fillers = {name: filler for name, required in spec.arguments().items() if required}
     expected = spec.empty()
-    expected.update(**rest | {argument: plain})
+    expected.update(**fillers | {argument: plain})
     for given_column in columns:
         column = given_column() if callable(given_column) else given_column
         state = spec.empty()
-        state.update_from({"x": column, "y": filler}, **dict.fromkeys(rest, "y") | {argument: "x"})
+        state.update_from(
+            {"x": column, "y": filler}, **dict.fromkeys(fillers, "y") | {argument: "x"}
+        )
         assert state == expected, (type(column), getattr(column, "dtype", None))
 
 

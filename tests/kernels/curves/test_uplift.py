@@ -44,8 +44,8 @@ def weak_orders(rows: Rows) -> tuple[tuple[Rows, ...], ...]:
     for taken in product((0, 1), repeat=len(rows)):
         first = tuple(row for row, bit in zip(rows, taken, strict=True) if bit)
         if first:
-            rest = tuple(row for row, bit in zip(rows, taken, strict=True) if not bit)
-            orders |= {(first, *order) for order in weak_orders(rest)}
+            later_rows = tuple(row for row, bit in zip(rows, taken, strict=True) if not bit)
+            orders |= {(first, *order) for order in weak_orders(later_rows)}
     return tuple(orders)
 
 
