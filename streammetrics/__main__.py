@@ -83,8 +83,8 @@ def installed() -> str:
         text = ", ".join(f"{name} {versions[name]}" for name in names if name not in shown)
         if missing:
             new = [name for name in missing if name not in shown]
-            rest = ["packages above"] if len(new) < len(missing) else []
-            text = f"missing {', '.join([*new, *rest])}"
+            earlier_packages = ["packages above"] if len(new) < len(missing) else []
+            text = f"missing {', '.join([*new, *earlier_packages])}"
         indent = " " * 18
         lines += wrap(
             text, 98, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False

@@ -113,7 +113,7 @@ def _hint(name: str, known: Iterable[str]) -> str:
         return usual[bare]
     from difflib import get_close_matches
 
-    names = {**{key: key for key in usual}, **{bare_name(each): each for each in known}}
+    names = {**{key: key for key in usual}, **{bare_name(export): export for export in known}}
     [close, *_] = [*get_close_matches(bare, names, n=1, cutoff=0.75), ""]
     if not close:
         return ""

@@ -201,10 +201,10 @@ class Calibration(Accumulator, schema="calibration/4"):
 
     def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         for piece, piece_slots in batch.pieces(slots, DOT_ROWS):
-            rest = piece
+            remaining_rows = piece
             if piece_slots is None and piece.quanta is None:
-                rest = piece.take(self._add_dots(piece))
-            self._add_products(rest, piece_slots)
+                remaining_rows = piece.take(self._add_dots(piece))
+            self._add_products(remaining_rows, piece_slots)
         for piece, piece_slots in batch.pieces(slots):
             labels, scores = piece.labels, piece.scores.astype(np.float64, copy=False)
             self._add(labels, scores, piece.quanta, piece_slots)
@@ -311,8 +311,8 @@ class Calibration(Accumulator, schema="calibration/4"):
             if not tiny[slot]:  # tiny squares are in other quanta
                 require(squares <= total and squares - 2 * hits + y >= 0, fault)
                 require_moments(sum(units), total, squares, fault)
-            rest = self.losses, self.loss_squares, self.brier_squares
-            require(all(column.quanta(slot) >= 0 for column in rest), fault)
+            loss_columns = self.losses, self.loss_squares, self.brier_squares
+            require(all(column.quanta(slot) >= 0 for column in loss_columns), fault)
             rows = sum(units) - int(self.counts.surplus[slot])
             for of_squares, cubes in self._cubes:
                 require_rounded_cubes(rows, cubes, slot, fault)

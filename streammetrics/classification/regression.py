@@ -118,11 +118,11 @@ class Regression(Accumulator, schema="regression/3"):
 
     def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         for piece, piece_slots in batch.pieces(slots, DOT_ROWS):
-            rest = piece
+            remaining_rows = piece
             if piece_slots is None and piece.quanta is None:
-                rest = piece.take(self._add_dots(piece))
-            for some, some_slots in rest.pieces(piece_slots):
-                self._sums.add(_parts(some, some.quanta), some_slots)
+                remaining_rows = piece.take(self._add_dots(piece))
+            for chunk, some_slots in remaining_rows.pieces(piece_slots):
+                self._sums.add(_parts(chunk, chunk.quanta), some_slots)
         for piece, piece_slots in batch.pieces(slots):
             self.rows.add_row_count(piece.n, piece_slots, piece.quanta)
             self.cubes.add(_cubes(piece), piece_slots)

@@ -76,7 +76,9 @@ def bag_curve(bag: BagColumn, weight_unit: Fraction, rows_rounded: int | None) -
     else:
         planes = [
             Pairs(won - ties, ties, p, n)
-            for won, ties, p, n in (kept.all_groups().sums.sum(axis=1).tolist() for kept in sums)
+            for won, ties, p, n in (
+                store_sums.all_groups().sums.sum(axis=1).tolist() for store_sums in sums
+            )
         ]
     pairs, pieces = joined_pairs(planes), bag.pieces()
 

@@ -134,12 +134,12 @@ class SlidingAUC:
         1.0
         """
         request = TableRequest(names, "SlidingAUC.update_from", columns, where)
-        values, kept = arguments_of(self, table, request)
+        values, kept_rows = arguments_of(self, table, request)
         arguments: dict[str, Any] = values
         try:
             self.update(**arguments)
         except InputError as error:
-            raise table_error(error, kept) from None
+            raise table_error(error, kept_rows) from None
 
     def arguments(self) -> Mapping[str, bool]:
         """The arguments of `update`, each with whether it is required."""

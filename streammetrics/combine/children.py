@@ -154,8 +154,8 @@ class MapColumn(Column):
     @property
     def nbytes(self) -> int:
         names = sum(getsizeof(names) + keys_nbytes(names) for names in self.names or ())
-        known = 0 if self.known is None else self.known.nbytes
-        return self.child.nbytes + sum(map(_held, self.index)) + names + known
+        known_nbytes = 0 if self.known is None else self.known.nbytes
+        return self.child.nbytes + sum(map(_held, self.index)) + names + known_nbytes
 
     def locate(self, keys: DictionaryColumn, slots: Slots | None) -> Grouping:
         """The child's slot of each row; new keys get one, and rows without a key have NO_SLOT. One
@@ -169,10 +169,10 @@ class MapColumn(Column):
             new_slots = {name: self._slot_of(0, name) for name in dict.fromkeys(names)}
             row_slots[new] = [new_slots[name] for name in names]
             self._make_room()
-            if (known := keys.known) is not None:
-                self.known = known
-                if len(known.places):
-                    known.places[keys.codes[new]] = row_slots[new] + 1
+            if (known_codes := keys.known) is not None:
+                self.known = known_codes
+                if len(known_codes.places):
+                    known_codes.places[keys.codes[new]] = row_slots[new] + 1
             return Grouping(row_slots, np.arange(len(row_slots)))
         m = len(keys.values)
         pairs = keys.codes if slots is None else slots * m + keys.codes

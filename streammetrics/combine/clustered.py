@@ -251,8 +251,12 @@ def mapped(
 
 def growth(estimand: Estimand) -> str:
     """Why a view of one state is not comparable with that of other rows, or ""."""
-    other = estimand.view.grows_unlike
-    return f"{estimand.text.text} grows with the number of rows; {other} does not" if other else ""
+    other_view = estimand.view.grows_unlike
+    return (
+        f"{estimand.text.text} grows with the number of rows; {other_view} does not"
+        if other_view
+        else ""
+    )
 
 
 def _plain(estimand: Estimand, level: float, rows: int) -> Interval:

@@ -103,12 +103,12 @@ class GroupScores:
             if not isinstance(targets, ManySlots):
                 column.inner.add(piece.keys, cells, targets, weights)
                 continue
-            for some, to in targets.each():
-                if some is None:
+            for positions, to in targets.each():
+                if positions is None:
                     column.inner.add(piece.keys, cells, to, weights)
                 else:
-                    of_some = None if weights is None else weights[some]
-                    column.inner.add(piece.keys[some], cells[some], to, of_some)
+                    of_some = None if weights is None else weights[positions]
+                    column.inner.add(piece.keys[positions], cells[positions], to, of_some)
 
     def keys(self, scores: Scores) -> Ints:
         """The key of each score: int64 [n]."""
@@ -270,8 +270,8 @@ def _replaced(
     rows. None if there is none."""
     if not isinstance(metric, Panel):
         return other(metric)
-    others = {name: _replaced(child, other) for name, child in metric.metrics.items()}
-    metrics = {name: child for name, child in others.items() if child is not None}
+    replacements = {name: _replaced(child, other) for name, child in metric.metrics.items()}
+    metrics = {name: child for name, child in replacements.items() if child is not None}
     inputs = {name: columns for name, columns in metric._renames.items() if name in metrics}
     return Panel(metrics, inputs) if metrics else None
 

@@ -118,8 +118,8 @@ class ScoresColumn(Column):
             column.merge(other.by_path[path], to)
 
     def take(self, slots: Slots) -> Self:
-        taken = {path: column.take(slots) for path, column in self.by_path.items()}
-        return type(self)(taken, len(slots))
+        columns = {path: column.take(slots) for path, column in self.by_path.items()}
+        return type(self)(columns, len(slots))
 
     def encode(self, out: Writer) -> None:
         for path in sorted(self.by_path):

@@ -81,7 +81,7 @@ class GroupsLeftOut(ByValue):
             return ""
         view = view_of(self.value)
         exact, coarse = float(view.value(self.value)), float(view.value(self.together))
-        without = [float(view.value(rest)) for rest in self.without_each if rest is not None]
+        without = [float(view.value(result)) for result in self.without_each if result is not None]
         off, se = abs(coarse - exact), jackknife_variance(without).se
         return _TOO_COARSE.format(view.text, coarse, exact) if off > se / 10 else ""
 

@@ -135,19 +135,19 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
             hint = f"put Paired into the {name}, around each metric"
             raise _bad("metric", "one metric", name, hint)
         self._set("metric", metric)
-        taken = metric.arguments()
+        arguments = metric.arguments()
         columns: object = self.columns
         if columns is None:
-            columns = next(((name,) for name in _USUAL if name in taken), None)
+            columns = next(((name,) for name in _USUAL if name in arguments), None)
         if isinstance(columns, str):
             columns = (columns,)
         if not isinstance(columns, tuple | list) or not columns:
-            raise _bad("columns", "names of columns", self.columns, _name(taken))
+            raise _bad("columns", "names of columns", self.columns, _name(arguments))
         for name in columns:
-            if name not in taken or name in _SHARED:
-                hint = nearest(name, taken, _name(taken))
+            if name not in arguments or name in _SHARED:
+                hint = nearest(name, arguments, _name(arguments))
                 raise _bad("columns", f"columns of {type(metric).__name__}", name, hint)
-        self._set("columns", tuple(name for name in taken if name in columns))
+        self._set("columns", tuple(name for name in arguments if name in columns))
 
     # -- the sizes of the parts -----------------------------------------------------------
     @settings_property
@@ -231,9 +231,9 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
 
     @property
     def _intakes(self) -> Mapping[str, Intake | None]:
-        taken = self.metric._intakes
-        own = {f"{name}_{model}": taken.get(name) for name in self._own for model in _MODELS}
-        return {**{name: intake for name, intake in taken.items() if name not in self._own}, **own}
+        base = self.metric._intakes
+        pairs = {f"{name}_{model}": base.get(name) for name in self._own for model in _MODELS}
+        return {**{name: intake for name, intake in base.items() if name not in self._own}, **pairs}
 
     def check(self, **columns: ArrayLike | DictionaryColumn | None) -> Batch:
         """The rows of both models, or InputError; changes nothing."""
@@ -291,7 +291,7 @@ class Paired(Accumulator, Generic[R], schema="paired/2"):
             self.models.by_name[model]._feed(rows, slots)
         (a, row_slots), (b, _) = weighed_rows(a, slots), weighed_rows(b, slots)
         if means := self._row_means.values():
-            self._add_terms([of(a) for of in means], [of(b) for of in means], row_slots)
+            self._add_terms([terms(a) for terms in means], [terms(b) for terms in means], row_slots)
         joint = self._joint
         if isinstance(joint, JointBuckets):
             cells = a.labels.astype(np.intp) * joint.buckets + joint.bucket_of(a)

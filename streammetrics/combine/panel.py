@@ -267,7 +267,7 @@ class Panel(Accumulator, schema="panel/1"):
 
     def _rows_shown(self, result: object) -> object:
         """Those of all metrics, if they are the same."""
-        rows = {getattr(each, "rows", None) for each in cast("PanelResult", result).values()}
+        rows = {getattr(part, "rows", None) for part in cast("PanelResult", result).values()}
         return rows.pop() if len(rows) == 1 else None
 
     @explained
@@ -285,9 +285,9 @@ class Panel(Accumulator, schema="panel/1"):
     def _intakes(self) -> Mapping[str, Intake | None]:
         by_column: dict[str, set[Intake | None]] = {}
         for reader in self._readers:
-            taken = reader.metric._intakes
+            intakes = reader.metric._intakes
             for argument, column, _ in reader.inputs:
-                by_column.setdefault(column, set()).add(taken.get(argument))
+                by_column.setdefault(column, set()).add(intakes.get(argument))
         return {column: common(different) for column, different in by_column.items()}
 
     def check(self, **columns: ArrayLike | DictionaryColumn | None) -> Batch:

@@ -339,8 +339,8 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         >>> ctr.chosen(["b", "c"]).keys()
         ('b',)
         """
-        some = _some(self._settled(), keys, key_of, "PerKey.chosen")
-        return self._with_states(some, self._total_count)
+        chosen_states = _some(self._settled(), keys, key_of, "PerKey.chosen")
+        return self._with_states(chosen_states, self._total_count)
 
     def split(self, n: int) -> list[PerKey[R]]:
         """`n` shards by ranges of the keys' hash, which merge back into this state.
@@ -371,8 +371,8 @@ def _some(
     states: MapColumn, keys: Iterable[KeyLike], key_of: Callable[[Key], Key] | None, where: str
 ) -> MapColumn:
     """The states of the keys among these that have one, in separate memory."""
-    some = states.some_keys(0, keys_among(keys, states.index[0], where), None)
-    return some if key_of is None else some.rekeyed(key_of, moves=True)
+    chosen_states = states.some_keys(0, keys_among(keys, states.index[0], where), None)
+    return chosen_states if key_of is None else chosen_states.rekeyed(key_of, moves=True)
 
 
 def without_state(

@@ -56,9 +56,9 @@ class StoredPerKey(Generic[R]):
     """
 
     def __init__(self, states: Iterable[bytes]) -> None:
-        given: object = states
-        if isinstance(given, bytes | bytearray | str) or not isinstance(given, Iterable):
-            raise refused("StoredPerKey", "several states as bytes", given, "pass them in a list")
+        source: object = states
+        if isinstance(source, bytes | bytearray | str) or not isinstance(source, Iterable):
+            raise refused("StoredPerKey", "several states as bytes", source, "pass them in a list")
         spec: PerKey[R] | None = None
         read: list[tuple[Reader, list[bytes], bool]] = []
         for data in states:

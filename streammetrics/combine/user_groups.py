@@ -236,10 +236,10 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         groups: [n] ids of users, integers or strings, first or by name. columns: those of the
         metric's own `update`, by name; `arguments()` lists them.
         """
-        given = columns
+        all_columns = columns
         if len(groups) == 1 and self._ids not in columns:
-            given = {self._ids: groups[0], **columns}
-        if (groups and given is columns) or not self._wait(given):
+            all_columns = {self._ids: groups[0], **columns}
+        if (groups and all_columns is columns) or not self._wait(all_columns):
             self._update(self._checked(groups, columns))
 
     @property
@@ -260,10 +260,10 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         user_column = [columns.pop(self._ids)] if self._ids in columns else []
         users, *extra = [*first, *user_column] or [None]
         if users is None or extra:
-            other = [name for name in columns if meant(name, [self._ids]) and not extra]
+            other_names = [name for name in columns if meant(name, [self._ids]) and not extra]
             raise InputError(
                 expected=f"one column of user ids, first or as {self._ids}=",
-                got="several" if extra else f"{other[0]}=" if other else "none",
+                got="several" if extra else f"{other_names[0]}=" if other_names else "none",
                 where="UserGroups.update",
                 hint=f"pass {self._ids}=, and the metric's own columns by name; for a table, "
                 f'update_from(table, {self._ids}="user", ...)',

@@ -145,7 +145,7 @@ class UserGroupsResult(Generic[R], Shown):
         shown, groups = self._replicated(estimand), self._groups
         results = groups.points_without_each if self._is_of_points(shown) else groups.without_each
         value = shown.path.value
-        return tuple(math.nan if rest is None else float(value(rest)) for rest in results)
+        return tuple(math.nan if result is None else float(value(result)) for result in results)
 
     def group_estimate(self, view: object = None) -> float:
         """The view of all groups together: close to the estimate if groups hold coarse scores,
@@ -159,8 +159,8 @@ class UserGroupsResult(Generic[R], Shown):
 
     def _replicated(self, estimand: Estimand) -> Estimand:
         """The view whose values without each group show the variance of a view."""
-        other = estimand.estimator.replicated
-        return estimand.beside(other) if other else estimand
+        view = estimand.estimator.replicated
+        return estimand.beside(view) if view else estimand
 
     def _added(self, counts: Counts) -> tuple[tuple[int, ...], ...]:
         """What each group adds to the counts of a result: for each count [k]; () if unknown."""

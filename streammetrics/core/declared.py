@@ -101,8 +101,8 @@ class Declared(Forms):
         return rename_to_stored(self._stored_as, self._written())
 
     def _written(self) -> Mapping[str, Setting]:
-        kept = {n: v for n, v in self.settings().items() if n not in self._unwritten}
-        return {n: v for n, v in kept.items() if v is not None or n not in self._later}
+        settings = {n: v for n, v in self.settings().items() if n not in self._unwritten}
+        return {n: v for n, v in settings.items() if v is not None or n not in self._later}
 
     @classmethod
     def _restored_settings(cls, stored: Mapping[str, Setting]) -> dict[str, Setting]:
@@ -147,9 +147,9 @@ class Declared(Forms):
 
     def _default_settings(self) -> Mapping[str, object]:
         """The settings that follow from those without a default, which are left out themselves."""
-        given = {name: self.settings()[name] for name in self._required}
+        settings = {name: self.settings()[name] for name in self._required}
         try:
-            return {n: v for n, v in type(self)(**given).settings().items() if n not in given}
+            return {n: v for n, v in type(self)(**settings).settings().items() if n not in settings}
         except SettingsError:  # another setting is needed as well
             return {}
 
@@ -223,8 +223,8 @@ def _source(inputs: Inputs) -> str:
         if column.keyword and "*more" not in parameters:
             parameters.append("*more")
         parameters.append(f"{name}=None" if column.optional else f"{name}=MISSING")
-    more = [] if "*more" in parameters else ["*more"]
-    head = ", ".join([*parameters, *more, "**unknown"])
+    more_parameters = [] if "*more" in parameters else ["*more"]
+    head = ", ".join([*parameters, *more_parameters, "**unknown"])
     arguments = ", ".join(f"{name}={name}" if column.keyword else name for name, column in inputs)
     columns = ", ".join(f"{name!r}: {name}" for name in names)
     weights = ", weights" if inputs.weights else ""

@@ -83,8 +83,8 @@ def meant(name: str, known: Collection[str]) -> str | None:
     ('labels', 'predictions')
     """
     bare = name.casefold()
-    usual = (ours for ours, names in _USUAL_ARGUMENTS.items() if bare in names.split())
-    return next((ours for ours in usual if ours in known), None) or similar(name, known)
+    usual = (argument for argument, names in _USUAL_ARGUMENTS.items() if bare in names.split())
+    return next((argument for argument in usual if argument in known), None) or similar(name, known)
 
 
 def argument_hint(names: Iterable[str], known: Collection[str], otherwise: str) -> str:
@@ -95,9 +95,9 @@ def argument_hint(names: Iterable[str], known: Collection[str], otherwise: str) 
     "did you mean 'labels' and 'scores'?"
     """
     unknown = list(names)
-    ours = [meant(name, known) for name in unknown]
-    if all(ours):
-        return f"did you mean {' and '.join(map(repr, ours))}?"
+    arguments = [meant(name, known) for name in unknown]
+    if all(arguments):
+        return f"did you mean {' and '.join(map(repr, arguments))}?"
     return next((_NO_ARGUMENTS[name] for name in unknown if name in _NO_ARGUMENTS), otherwise)
 
 
@@ -228,9 +228,9 @@ def unknown_key(
     close = similar(_text(key), texts)
     hint = "" if close is None else f"did you mean {shown(texts[close])}?"
     names = ", ".join(map(shown, islice(known, _NAMED)))
-    rest = f" and {len(known) - _NAMED:,} more" if len(known) > _NAMED else ""
+    suffix = f" and {len(known) - _NAMED:,} more" if len(known) > _NAMED else ""
     return UnknownKeyError(
-        expected=f"one of {len(known):,} {what} ({names}{rest})" if known else f"no {what}",
+        expected=f"one of {len(known):,} {what} ({names}{suffix})" if known else f"no {what}",
         got=shown(key),
         where=where,
         hint="; ".join(filter(None, (hint, more))) or "correct it",

@@ -412,8 +412,8 @@ class Inputs:
         ]
         wait = f"self._wait({{{', '.join(items)}}})"
         # The fast path begins after a batch that `check` read; others would keep it from that.
-        others = "not self._appendable" + " or weights is not None" * bool(self.weights)
-        return f"({others}) and {wait}" if self.fast else wait
+        condition = "not self._appendable" + " or weights is not None" * bool(self.weights)
+        return f"({condition}) and {wait}" if self.fast else wait
 
     @property
     def fast(self) -> bool:

@@ -91,10 +91,10 @@ def common(intakes: Collection[Intake | None]) -> Intake | None:
     if len(different) == 1:
         return different.pop()
     validators = {_VALIDATOR_OF.get(intake) for intake in different if intake}
-    known = {validator for validator in validators if validator is not None}
-    if None in different or len(known) != len(different):
+    known_validators = {validator for validator in validators if validator is not None}
+    if None in different or len(known_validators) != len(different):
         return None
-    validator = strongest(known)
+    validator = strongest(known_validators)
     return None if validator is None else NUMBERS[validator]
 
 
@@ -226,8 +226,10 @@ def integer_intake(least: int) -> Intake:
 
 def name_intake(names: Collection[str]) -> Intake:
     """Strings that are among these names."""
-    known = frozenset(names)
-    return lambda values: column if known.issuperset(column := texts(values) or [""]) else None
+    known_names = frozenset(names)
+    return lambda values: (
+        column if known_names.issuperset(column := texts(values) or [""]) else None
+    )
 
 
 @lru_cache(maxsize=256)
@@ -237,8 +239,8 @@ def label_intake(positive: str) -> Intake:
 
     def intake(values: object) -> Kept | None:
         column = texts(values)
-        others = set(column or ()) - {positive}
-        return None if any(text.strip().casefold() == spelling for text in others) else column
+        other_texts = set(column or ()) - {positive}
+        return None if any(text.strip().casefold() == spelling for text in other_texts) else column
 
     return intake
 
@@ -260,8 +262,8 @@ def _list_intake(accepts: Callable[[list[Any]], bool]) -> Intake:
             is_array = type(row) is _ARRAY and row.ndim == 1
             if (type(row) is not list and not is_array) or (room := room - len(row)) < 0:
                 return None
-        kept = [row.tolist() if type(row) is _ARRAY else row.copy() for row in rows]
-        return tuple(kept) if all(map(accepts, kept)) else None
+        copies = [row.tolist() if type(row) is _ARRAY else row.copy() for row in rows]
+        return tuple(copies) if all(map(accepts, copies)) else None
 
     return intake
 
@@ -382,8 +384,10 @@ class Plans(dict[tuple[str, ...], tuple[Intake, ...]]):
 
     def __missing__(self, names: tuple[str, ...]) -> tuple[Intake, ...]:
         intakes = [self._intakes.get(name) for name in names]
-        beside = [intake for intake in intakes if isinstance(intake, Beside)]
-        are_whole = all([i.columns for i in beside].count(one.columns) == one.n for one in beside)
+        members = [intake for intake in intakes if isinstance(intake, Beside)]
+        are_whole = all(
+            [i.columns for i in members].count(member.columns) == member.n for member in members
+        )
         certain = tuple(i.intake if isinstance(i, Beside) else i for i in intakes if i)
         if len(certain) < len(names) or not are_whole or not self._required <= set(names):
             certain = ()

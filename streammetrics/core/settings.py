@@ -321,8 +321,8 @@ def rename_to_stored(names: Mapping[str, str], settings: Mapping[str, V]) -> dic
 
 def rename_from_stored(names: Mapping[str, str], stored: Mapping[str, V]) -> dict[str, V]:
     """The values by their own names; the inverse of `rename_to_stored`."""
-    own = {stored_name: name for name, stored_name in names.items()}
-    return {own.get(name, name): value for name, value in stored.items()}
+    own_names = {stored_name: name for name, stored_name in names.items()}
+    return {own_names.get(name, name): value for name, value in stored.items()}
 
 
 def named_settings(

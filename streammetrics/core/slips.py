@@ -214,8 +214,11 @@ def explained(function: F) -> F:
                 takes.bind(*values, **keywords)
             except TypeError:
                 owner = f"{type(values[0]).__name__}." if is_method and values else ""
-                where, rest = f"{owner}{function.__name__}", values[1:] if is_method else values
-                raise _other_arguments(takes, where, rest, keywords) from None
+                where, arguments = (
+                    f"{owner}{function.__name__}",
+                    values[1:] if is_method else values,
+                )
+                raise _other_arguments(takes, where, arguments, keywords) from None
             raise
 
     return cast("F", call)
@@ -226,25 +229,25 @@ def _other_arguments(
 ) -> ArgumentError:
     """The error for a call that does not fit the signature."""
     takes = {name: p for name, p in method.parameters.items() if name != "self"}
-    named = [name for name, p in takes.items() if p.kind != p.VAR_KEYWORD]
-    by_position = [n for n in named if takes[n].kind != Parameter.KEYWORD_ONLY]
-    given = {*by_position[: len(values)], *keywords}
+    names = [name for name, p in takes.items() if p.kind != p.VAR_KEYWORD]
+    by_position = [n for n in names if takes[n].kind != Parameter.KEYWORD_ONLY]
+    given_names = {*by_position[: len(values)], *keywords}
     absent = [
-        name for name in named if name not in given and takes[name].default is Parameter.empty
+        name for name in names if name not in given_names and takes[name].default is Parameter.empty
     ]
-    other = [name for name in keywords if name not in named]
-    is_other_meant = [name for name in other if meant(name, absent or named)]
-    wrong = is_other_meant if len(named) < len(takes) else other
-    if (more := len(values) - len(by_position)) > 0:
-        wrong = [*wrong, f"{more} more by position"]
+    other_names = [name for name in keywords if name not in names]
+    is_other_meant = [name for name in other_names if meant(name, absent or names)]
+    wrong = is_other_meant if len(names) < len(takes) else other_names
+    if (surplus := len(values) - len(by_position)) > 0:
+        wrong = [*wrong, f"{surplus} more by position"]
     got = [" and ".join(wrong[:_NAMED])] if wrong else []
     got += [f"no {' and no '.join(absent)}"] if absent else []
-    hint = argument_hint(is_other_meant, absent or named, "") if is_other_meant else ""
+    hint = argument_hint(is_other_meant, absent or names, "") if is_other_meant else ""
     if not hint and len(takes) == len(method.parameters):  # of a function
         hint = f"help({where}) has the arguments"
     elif not hint and not any(map(table_instead, values)) and len(values) > 1:
         hint = "pass each column by its name, as in labels=..."
-    texts = [*named, *(f"**{name}" for name in takes if name not in named)]
+    texts = [*names, *(f"**{name}" for name in takes if name not in names)]
     return ArgumentError(
         expected=f"the arguments {', '.join(texts)}",
         got=" but ".join(got) or "one of them twice",

@@ -231,12 +231,12 @@ def _integer_units(array: NDArray[Any], unit: Fraction, rounding: bool) -> tuple
         scaled = scaled * bottom
     if top == 1:
         return scaled, None
-    units, rest = np.divmod(scaled, top)
-    off: Off = rest != 0
+    units, remainders = np.divmod(scaled, top)
+    off: Off = remainders != 0
     if not rounding:
         _refuse(array, off, unit)
-    above = rest > top - rest
-    tied = rest == top - rest
+    above = remainders > top - remainders
+    tied = remainders == top - remainders
     return units + (above | (tied & (units % 2 == 1))), off
 
 

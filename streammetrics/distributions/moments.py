@@ -104,14 +104,14 @@ class Moments(Accumulator, schema="moments/2"):
 
     def _accumulate(self, batch: Batch, slots: AnySlots | None) -> None:
         for piece, piece_slots in batch.pieces(slots, DOT_ROWS):
-            rest = piece
+            remaining_rows = piece
             if piece_slots is None and piece.quanta is None:
-                rest = piece.take(self._add_dots(piece))
-            for some, some_slots in rest.pieces(piece_slots):
-                values = some.values.astype(np.float64, copy=False)
-                add_parts(self.total, weighted_values(values, some.quanta), some_slots)
-                self._powers.add(_powers(values, some.quanta), some_slots)
-                above = weighted_values((values > 0).astype(np.float64), some.quanta)
+                remaining_rows = piece.take(self._add_dots(piece))
+            for short_piece, some_slots in remaining_rows.pieces(piece_slots):
+                values = short_piece.values.astype(np.float64, copy=False)
+                add_parts(self.total, weighted_values(values, short_piece.quanta), some_slots)
+                self._powers.add(_powers(values, short_piece.quanta), some_slots)
+                above = weighted_values((values > 0).astype(np.float64), short_piece.quanta)
                 add_parts(self.above, above, some_slots)
         for piece, piece_slots in batch.pieces(slots):
             self.rows.add_row_count(piece.n, piece_slots, piece.quanta)

@@ -123,9 +123,9 @@ class UnitMean(Accumulator, schema="unit-mean/1"):
         2.0
         """
         self._flush()
-        seen = self._empty(self._width)
-        seen.units.merge(self.units, np.arange(self._width))
-        return seen
+        zero_state = self._empty(self._width)
+        zero_state.units.merge(self.units, np.arange(self._width))
+        return zero_state
 
     def compute(self) -> UnitMeanResult:
         """The mean and the rate over units, and their number."""

@@ -129,9 +129,9 @@ class UnitRate(Accumulator, schema="unit-rate/1"):
         0.3333333333333333
         """
         self._flush()
-        seen = self._empty(self._width)
-        seen.units.merge(self.units, np.arange(self._width))
-        return seen
+        state = self._empty(self._width)
+        state.units.merge(self.units, np.arange(self._width))
+        return state
 
     def compute(self) -> UnitRateResult:
         """The share of units with an event, and their number."""

@@ -116,9 +116,9 @@ class StatesByGroup:
             self._states[group].append(state)
             self._size += len(state or b"")
             if self._size > self._limit:
-                for each, merged_state in self.merged():
-                    self._states[each] = [merged_state]
-                self._size = sum(len(one) for (one,) in self._states.values())
+                for merged_group, merged_state in self.merged():
+                    self._states[merged_group] = [merged_state]
+                self._size = sum(len(stored_state) for (stored_state,) in self._states.values())
                 self._limit = max(_BYTES, 2 * self._size)
 
     def merged(self) -> Iterator[tuple[Group, bytes]]:
@@ -133,9 +133,9 @@ def results_of_groups(states: PerKey, fields: Sequence[pa.Field]) -> Iterator[pa
     keys, metric = states.keys(), name_of_metric(states.metric)
     names = [field.name for field in fields]
     for start in range(0, len(keys), _READ):
-        some = keys[start : start + _READ]
-        figures = figures_of_results((result, metric) for result in states._results_of(some))
-        groups = columns_of(cast("Sequence[Group]", some), fields)
+        batch_keys = keys[start : start + _READ]
+        figures = figures_of_results((result, metric) for result in states._results_of(batch_keys))
+        groups = columns_of(cast("Sequence[Group]", batch_keys), fields)
         yield batch_of_figures(groups, figures, names)
 
 

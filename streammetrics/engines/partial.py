@@ -218,20 +218,20 @@ class StatesOfGroups:
         if not batch.num_rows:
             return
         # Not `update`: its argument `keys` may also be a column of the metric.
-        arguments, kept = arguments_of(self.spec, batch, self.request)
-        n = batch.num_rows if kept is None else len(kept)
+        arguments, kept_rows = arguments_of(self.spec, batch, self.request)
+        n = batch.num_rows if kept_rows is None else len(kept_rows)
         if not n:
             return
         try:
             rows = self.spec.check(**arguments)
         except InputError as error:
-            raise table_error(error, kept) from None
+            raise table_error(error, kept_rows) from None
         require_as_many(n, rows.n, "by")
         if not self.by:
             self.whole = self.per_key.metric.empty() if self.whole is None else self.whole
             self.whole.update_checked(rows)
             return
-        groups = self._groups_of(batch, kept)
+        groups = self._groups_of(batch, kept_rows)
         self.per_key._update(Batch(rows.n, {"keys": groups, "rows": rows}, rows.total))
 
     def _groups_of(self, batch: pa.RecordBatch, kept: NDArray[np.intp] | None) -> DictionaryColumn:

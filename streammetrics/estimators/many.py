@@ -146,8 +146,8 @@ class Intervals(NamedTuple):
         if len(rows) == len(whys):
             return self
         empty = undefined_columns(len(whys))._replace(reasons=whys.copy())
-        for column, own in zip(empty, self, strict=True):
-            column[rows] = own
+        for column, own_column in zip(empty, self, strict=True):
+            column[rows] = own_column
         return empty
 
     def clipped(self, least: Floats | float, most: Floats | float) -> Intervals:
@@ -191,9 +191,9 @@ def wilson_columns(successes: NDArray[np.int64], n: NDArray[np.int64], q: float)
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         size = n.astype(np.float64)
-        p, rest = successes / size, (n - successes) / size
+        p, failure_share = successes / size, (n - successes) / size
         c = q * q / size
-        larger = p + 0.5 * c + q * np.sqrt(p * rest / size + 0.25 * c / size)
+        larger = p + 0.5 * c + q * np.sqrt(p * failure_share / size + 0.25 * c / size)
         lower = p * p / larger
         upper = np.maximum(np.minimum(larger / (1.0 + c), 1.0), p)
     empty = n == 0

@@ -159,9 +159,9 @@ def _interval_of_ends(
     """The interval of a quantile, or of a range of two, from that of each."""
     if {0, 1} & {*ps}:
         return request.none(EXTREMES, n=n)
-    bounds, *rest = ends
-    if rest:
-        bounds = less(rest[0], bounds)
+    bounds, *later_bounds = ends
+    if later_bounds:
+        bounds = less(later_bounds[0], bounds)
     if bounds == (-math.inf, math.inf):
         return request.none(f"too few rows: {n}", n=n)
     return request.bounds(bounds, math.nan, n, method)

@@ -283,12 +283,12 @@ def notes_of_names(
     same &= queries == [*evaluation.queries] and not evaluation.lists_empty
     if same and not has_equal_scores(run, queries):
         return
-    theirs = evaluated(truth, run, queries, settings, None)
-    ours = dict(zip(listed, evaluation.means.values(), strict=True))
+    trec_evaluation = evaluated(truth, run, queries, settings, None)
+    our_means = dict(zip(listed, evaluation.means.values(), strict=True))
     values = [
-        f"{name} {_apart(value, ours[name])}"
-        for name, value in zip(names, theirs.means.values(), strict=True)
-        if str(value) != str(ours[name]) and not isclose(value, ours[name], rel_tol=1e-12)
+        f"{name} {_apart(value, our_means[name])}"
+        for name, value in zip(names, trec_evaluation.means.values(), strict=True)
+        if str(value) != str(our_means[name]) and not isclose(value, our_means[name], rel_tol=1e-12)
     ]
     if values:
         yield f'by its own rules trec_eval has {", ".join(values)}: like="trec_eval"'

@@ -281,8 +281,8 @@ def _columns(table: object, names: Sequence[str], kind: Kind) -> tuple[object, .
         roles.append(("subtopic", _SUBTOPICS))
     columns: list[object] = []
     for role, aliases in roles:
-        others = other_columns(names)
-        if role == "grade" and lacks_grades(table) and not _nearest_column(others, aliases):
+        other_names = other_columns(names)
+        if role == "grade" and lacks_grades(table) and not _nearest_column(other_names, aliases):
             columns.append(None)
         else:
             columns.append(table[_column(names, role, aliases, kind.name)])  # type: ignore[index]
@@ -361,8 +361,8 @@ def _grouped(columns: tuple[object, ...], kind: Kind) -> dict[Hashable, Ids]:
         for column, role in zip(columns[:2], ("queries", "documents"), strict=True)
     )
     name = f"{kind.name} {kind.value}s"
-    given = np.ones(len(documents), np.int64) if columns[2] is None else columns[2]
-    values = vector(given, name)
+    value_column = np.ones(len(documents), np.int64) if columns[2] is None else columns[2]
+    values = vector(value_column, name)
     subtopics = None
     if kind.subtopics:
         subtopics = _ids(columns[3], f"{kind.name} subtopics")

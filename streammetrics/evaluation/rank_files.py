@@ -122,10 +122,10 @@ def _contents(lines: Iterable[NumberedLine], name: str) -> Iterator[tuple[str, l
 def _sizes_beside(path: str | PathLike[str]) -> tuple[str, list[int]] | None:
     """The name of the file of group sizes beside this one, and the sizes; None without one."""
     for suffix in _BESIDE:
-        beside = Path(fsdecode(path) + suffix)
-        if beside.is_file():
-            name, sizes = text_name(beside), []
-            for where, words in _contents(text_lines(beside, name, "sizes"), name):
+        sizes_path = Path(fsdecode(path) + suffix)
+        if sizes_path.is_file():
+            name, sizes = text_name(sizes_path), []
+            for where, words in _contents(text_lines(sizes_path, name, "sizes"), name):
                 if len(words) != 1 or _SIZE.fullmatch(words[0]) is None:
                     hint = "write the number of rows of one query a line"
                     refuse("one whole number", cut_text(b" ".join(words)), where, hint)
@@ -164,10 +164,10 @@ def _scores(lines: Iterable[NumberedLine], name: str, queries: Sequence[str]) ->
             query = words[0].decode(errors="backslashreplace")
             place = place + 1 if row and queries[row - 1 : row] == [query] else 0
             if queries[row : row + 1] != [query] or words[1] != str(place).encode():
-                theirs = (
+                expected_place = (
                     f"query {shown(queries[row])}, row {place}" if row < len(queries) else "none"
                 )
-                refuse(theirs, cut_text(b" ".join(words)), where, _ORDER)
+                refuse(expected_place, cut_text(b" ".join(words)), where, _ORDER)
         elif len(words) != 1:
             refuse("one score, or query, index and score", f"{len(words)} words", where, _ORDER)
         yield score_of(words[-1], where)

@@ -98,6 +98,6 @@ def query_error(error: InputError, queries: Sequence[Hashable], name: str) -> In
     if not len(error.rows):
         return error
     owner = name if error.where.startswith("lists") else "qrels"
-    rest = error.where.partition("]")[2] if error.where.startswith(("lists", "truths")) else ""
-    where = f"{owner}[{shown(queries[int(error.rows[0])])}]{rest}"
+    suffix = error.where.partition("]")[2] if error.where.startswith(("lists", "truths")) else ""
+    where = f"{owner}[{shown(queries[int(error.rows[0])])}]{suffix}"
     return error.of_rows(where, error.rows)

@@ -74,8 +74,8 @@ none, got 'P@5' among others; evaluate the others in a call of their own
         if text is None or judged is None:
             entries.append(entry if text is None else text)
         else:
-            rest = _JUDGED_ONLY.sub("", text).replace("(,", "(").replace("()", "")
-            entries.append(rest)
+            measure_text = _JUDGED_ONLY.sub("", text).replace("(,", "(").replace("()", "")
+            entries.append(measure_text)
     if any(judged_only) and not all(judged_only):
         first = entries[judged_only.index(True)]
         raise SettingsError(
@@ -129,13 +129,13 @@ class Rules(NamedTuple):
         defaults = _TOOLS[self.like].defaults if self.like else {}
         measures = []
         for measure, entry in zip(measures_of(entries), entries, strict=True):
-            ours = measure._defaults()
+            measure_defaults = measure._defaults()
             text = "".join(our_parameters(entry).split()) if isinstance(entry, str) else ""
             text = text.replace("burges", "gain=")  # ranx's name of exponential gains
             parameters = {
                 name: value
                 for name, value in defaults.items()
-                if name in ours and getattr(measure, name) == ours[name]
+                if name in measure_defaults and getattr(measure, name) == measure_defaults[name]
                 if f"{name}=" not in text
             }
             measures.append(graded_measure(measure(**parameters), self.rel))
@@ -151,8 +151,8 @@ class Rules(NamedTuple):
         if self.like:
             names, tool = ("ties", "empty", "missing"), _TOOLS[self.like]
             rules = (f'{name}="{getattr(self, name)}"' for name in names)
-            own = [name for name in names if getattr(self, name) != getattr(tool, name)]
-            but = f", but for {', '.join(own)}" if own else ""
+            changed_names = [name for name in names if getattr(self, name) != getattr(tool, name)]
+            but = f", but for {', '.join(changed_names)}" if changed_names else ""
             yield f"as {self.like}{but}: {', '.join(rules)}"
         if self.judged_only:
             yield "documents that are not judged are left out of runs"

@@ -109,10 +109,10 @@ def _lines(file: BinaryIO, name: str) -> Iterator[tuple[str, bytes]]:
         if total > MAX_LINES:
             refuse(f"a file of at most {MAX_LINES} bytes", "more", name, "cut it into several")
         if number == 1 and line.strip() in (b"{", b"["):  # JSON that is written over many lines
-            rest = file.read(MAX_JSON + 1)
-            if len(rest) > MAX_JSON:
+            remaining_data = file.read(MAX_JSON + 1)
+            if len(remaining_data) > MAX_JSON:
                 refuse(f"a file of at most {MAX_JSON} bytes", "more", name, "write a log of .eval")
-            line += rest
+            line += remaining_data
         if line.strip():
             yield where, line
         number, most = number + 1, MAX_SAMPLE
@@ -346,10 +346,10 @@ class _Columns:
     def scores(self) -> Scores:
         """By score and sample the mean over epochs with a value; scores without any number are
         left out. InputError for a score of which only some are numbers."""
-        for score, (where, sample, given) in self._others.items():
+        for score, (where, sample, value) in self._others.items():
             if any(map(math.isfinite, self._all(score))):
                 refuse(f"a number as {shown(score)} of each sample",
-                       f"{shown(given)} of {shown(sample)}", where,
+                       f"{shown(value)} of {shown(sample)}", where,
                        "convert it and pass a SampleLog, or name other scores")  # fmt: skip
         return {
             score: {sample: _mean(epochs.values()) for sample, epochs in samples.items()}

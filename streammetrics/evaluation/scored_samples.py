@@ -134,13 +134,13 @@ def _read(log: SampleLog | str | PathLike[str]) -> SampleLog:
 
 def _names(scores: str | Iterable[str] | None, logs: Mapping[str, SampleLog]) -> list[str]:
     """The names of scores that every log has; InputError for others, and if there are none."""
-    first, *others = logs.values()
-    common = [name for name in first.scores if all(name in log.scores for log in others)]
+    first, *other_logs = logs.values()
+    common = [name for name in first.scores if all(name in log.scores for log in other_logs)]
     names = [scores] if isinstance(scores, str) else common if scores is None else [*scores]
     for name in names:
         if name not in common:
             raise InputError(
-                expected=f"a score of {'every log' if others else 'the log'}, "
+                expected=f"a score of {'every log' if other_logs else 'the log'}, "
                 f"{', '.join(map(shown, common)) or 'which has none'}",
                 got=shown(name),
                 where="scores",
@@ -149,7 +149,7 @@ def _names(scores: str | Iterable[str] | None, logs: Mapping[str, SampleLog]) ->
     if not names:
         raise InputError(
             expected="a score that is a number for each sample",
-            got="none" if not others else "none that every log has",
+            got="none" if not other_logs else "none that every log has",
             where=", ".join(logs),
             hint="score the samples; texts other than C, I, P and N have no mean",
         )
@@ -159,12 +159,12 @@ def _names(scores: str | Iterable[str] | None, logs: Mapping[str, SampleLog]) ->
 def _samples(logs: Sequence[SampleLog], names: Sequence[str]) -> list[Hashable]:
     """The samples with one of these scores that every log has; InputError if there are none."""
     every = [dict.fromkeys(s for name in names for s in log.scores[name]) for log in logs]
-    samples = [sample for sample in every[0] if all(sample in other for other in every[1:])]
+    samples = [sample for sample in every[0] if all(sample in later_log for later_log in every[1:])]
     if not samples:
-        theirs = [shown(next(iter(samples_of_log), None)) for samples_of_log in every]
+        first_samples = [shown(next(iter(samples_of_log), None)) for samples_of_log in every]
         raise InputError(
             expected="samples that every log has",
-            got=f"none; the first ones are {', '.join(theirs)}",
+            got=f"none; the first ones are {', '.join(first_samples)}",
             where="logs",
             hint="compare logs of one task",
         )

@@ -98,11 +98,11 @@ def _mappings(
     if isinstance(by, (list, tuple)) and by and all(isinstance(name, str) for name in by):
         return [("by", None, _column_slices(list(by), tables, "by"))]
     names = None if isinstance(by, Mapping) else column_names(by)
-    others = other_columns(names or [])
-    if len(others) == 1:
-        return [("by", None, slices_of_rows(by, others, "by"))]
-    if others:
-        return [("by", name, slices_of_rows(by, [name], "by")) for name in others]
+    columns = other_columns(names or [])
+    if len(columns) == 1:
+        return [("by", None, slices_of_rows(by, columns, "by"))]
+    if columns:
+        return [("by", name, slices_of_rows(by, [name], "by")) for name in columns]
     mapping = mapping_of(by) if names is None else None
     if not mapping:
         raise InputError(
@@ -117,12 +117,12 @@ def _mappings(
     )
     if not several:
         return [("by", None, _plain(mapping, "by"))]
-    named: list[tuple[str, str | None, Mapping[Hashable, Key]]] = []
+    named_mappings: list[tuple[str, str | None, Mapping[Hashable, Key]]] = []
     for name, value in mapping.items():
         where, slices = f"by[{shown(name)}]", mapping_of(value)
         keys = _column_slices([str(value)], tables, where) if slices is None else None
-        named.append((where, str(name), keys or _plain(slices or {}, where)))
-    return named
+        named_mappings.append((where, str(name), keys or _plain(slices or {}, where)))
+    return named_mappings
 
 
 def _plain(mapping: Mapping[Hashable, object], where: str) -> Mapping[Hashable, Key]:

@@ -28,8 +28,8 @@ def with_spellings(
         @wraps(function)
         def call(*values: P.args, **keywords: P.kwargs) -> R:
             result = explained_function(*values, **keywords)
-            given: object = takes.bind(*values, **keywords).arguments["measures"]
-            several = [given] if isinstance(given, str) else given
+            measures: object = takes.bind(*values, **keywords).arguments["measures"]
+            several = [measures] if isinstance(measures, str) else measures
             if isinstance(several, list | tuple):
                 pairs = zip(printed(result), several, strict=True)
                 texts = {text: name for text, name in pairs if isinstance(name, str)}

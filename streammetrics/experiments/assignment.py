@@ -117,12 +117,12 @@ class SampleRatio:
     k: float | None = None
 
     def __post_init__(self) -> None:
-        given: object = self.weights
-        values = [*map(as_float, given.values())] if isinstance(given, Mapping) else []
+        weights: object = self.weights
+        values = [*map(as_float, weights.values())] if isinstance(weights, Mapping) else []
         if not all(w is not None and 0 <= w < math.inf for w in values) or not any(values):
             raise SettingsError(
                 expected="weights of at least 0 by arm, one of them positive",
-                got=shown(dict(given) if isinstance(given, Mapping) else given),
+                got=shown(dict(weights) if isinstance(weights, Mapping) else weights),
                 where="weights",
                 hint="pass the planned share of units of each arm",
             )
@@ -424,8 +424,8 @@ def left(units: Found, dropped: UnitsResult) -> Found:
     removed = dropped.hashes()
 
     def without(result: UnitsResult) -> UnitsResult:
-        rest = np.setdiff1d(result.hashes(), removed, assume_unique=True)
-        return replace(result, sampled=len(rest), _hashes=rest)
+        remaining_hashes = np.setdiff1d(result.hashes(), removed, assume_unique=True)
+        return replace(result, sampled=len(remaining_hashes), _hashes=remaining_hashes)
 
     return {
         epoch: {name: without(variant_units) for name, variant_units in arms.items()}

@@ -149,8 +149,8 @@ def area_variance(area: float, positives: float) -> float:
 
 def _sides(share: float | None) -> tuple[int, int]:
     """Of both sides the number of rows, at least one."""
-    some = min(max(round((share or 0.0) * _ROWS), 1), _ROWS - 1)
-    return some, _ROWS - some
+    side_rows = min(max(round((share or 0.0) * _ROWS), 1), _ROWS - 1)
+    return side_rows, _ROWS - side_rows
 
 
 def _refuse(where: str, expected: str, got: object, hint: str) -> NoReturn:

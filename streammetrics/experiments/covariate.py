@@ -74,8 +74,8 @@ def user_slope(arms: Sequence[UserTotals]) -> float:
     >>> user_slope([UserTotals.of([1, 2, 3], [2, 4, 6]), UserTotals.of([5, 6], [0, 2])])
     2.0
     """
-    given: object = arms
-    totals = [*given] if isinstance(given, Iterable) else [given]
+    given_arms: object = arms
+    totals = [*given_arms] if isinstance(given_arms, Iterable) else [given_arms]
     hint = "pass [UserTotals.of(x, y), ...], one for each arm"
     for arm in totals:
         instance(arm, UserTotals, "user_slope(arms)", "the UserTotals of each arm", hint)

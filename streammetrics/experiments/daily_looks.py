@@ -40,20 +40,20 @@ def information_of_looks(
     >>> information_of_looks(0.1, 0.8, 50.0, lambda v: 3.0) < (3.0 + 0.8416) ** 2 / 0.01
     True
     """
-    sums, probabilities, start, found = np.zeros(1), np.ones(1), 0.0, 0.0
+    sums, probabilities, start, reached_power = np.zeros(1), np.ones(1), 0.0, 0.0
     while True:
         end = start + step
         newly = _found(sums, probabilities, effect, start, end, multiplier) if end >= opens else 0.0
-        if found + newly >= power:
+        if reached_power + newly >= power:
             break
-        found += newly
+        reached_power += newly
         bound = multiplier(end) * math.sqrt(end) if end >= opens else math.inf
         sums, probabilities = _left(sums, probabilities, effect, (start, end), bound)
         start = end
     lower, upper = max(start, opens), end
     for _ in range(_HALVINGS):
         middle = 0.5 * (lower + upper)
-        if found + _found(sums, probabilities, effect, start, middle, multiplier) >= power:
+        if reached_power + _found(sums, probabilities, effect, start, middle, multiplier) >= power:
             upper = middle
         else:
             lower = middle

@@ -73,8 +73,10 @@ class Exclusion(Shown):
         if not self.sampled_of_layer:
             return f"The experiments of the layer {self.layer} have no units yet."
         is_all = self.level == 0
-        which = "No unit" if is_all else f"None of the sampled units (1 in {2**self.level} of all)"
-        return f"{which} is in two experiments {where}."
+        subject = (
+            "No unit" if is_all else f"None of the sampled units (1 in {2**self.level} of all)"
+        )
+        return f"{subject} is in two experiments {where}."
 
     @property
     def _units_in_two(self) -> str:

@@ -160,15 +160,15 @@ def interactions(
     hint = 'pass {"ranker": {"ctr": UnitMetric(sums, "mean")}}'
     if not isinstance(cast("object", metrics), Mapping):
         raise refused("interactions(metrics)", "metrics by experiment", metrics, hint)
-    found = [
+    tests = [
         _asked(sample, names, watched, measured, arms, alpha)
         for names in permutations(sample.names, 2)
         for watched, measured in sorted(metrics.get(names[0], {}).items())
         for arms in _treatments(sample, names)
     ]
-    pvalues = {str(i): math.nan if one.reason else one.p_value for i, one in enumerate(found)}
+    pvalues = {str(i): math.nan if test.reason else test.p_value for i, test in enumerate(tests)}
     adjusted = adjust_fwer(pvalues)
-    return tuple(replace(one, adjusted_p=adjusted[str(i)]) for i, one in enumerate(found))
+    return tuple(replace(test, adjusted_p=adjusted[str(i)]) for i, test in enumerate(tests))
 
 
 def _treatments(sample: UnitSample, names: tuple[str, str]) -> Iterator[tuple[str, str]]:
@@ -206,18 +206,23 @@ def _asked(
     level = max(sample.level, measured.sums.level)
     strata = _strata(sample, blank, measured)
     largest = max(strata, key=lambda cells: sum(cells.units))
-    known = [cells for cells in strata if cells.few is None and 0 < cells.variance < math.inf]
-    values = _combined(known) if known else largest.values
+    usable_strata = [
+        cells for cells in strata if cells.few is None and 0 < cells.variance < math.inf
+    ]
+    values = _combined(usable_strata) if usable_strata else largest.values
     blank = replace(
         blank,
         effect_size=(values[3] - values[1]) - (values[2] - values[0]),
         effects=(values[2] - values[0], values[3] - values[1]),
-        units=tuple(sum(counts) for counts in zip(*(one.units for one in strata), strict=True)),
+        units=tuple(sum(counts) for counts in zip(*(group.units for group in strata), strict=True)),
         level=level,
     )
-    if not known:
+    if not usable_strata:
         return replace(blank, gated=True, reason=_too_few(blank, largest))
-    variance, df = 1.0 / math.fsum(1.0 / cells.variance for cells in known), _least_df(known)
+    variance, df = (
+        1.0 / math.fsum(1.0 / cells.variance for cells in usable_strata),
+        _least_df(usable_strata),
+    )
     # Of each level by itself, at its share of alpha.
     weight, effect = log_weight(level), blank.effect_size
     reach = half_width(variance, df, horizon.v_opt, alpha * math.exp(weight))
@@ -259,8 +264,8 @@ def _strata(sample: UnitSample, asked: Interaction, measured: UnitMetric) -> lis
     values, weights = sums._parts_of_units(measured.view)
     cells, pair = 2 * arm + other_arm, epoch * len(second.epochs) + other_epoch
     strata = []
-    for one in np.unique(pair[is_in]).tolist():
-        rows = np.flatnonzero(is_in & (pair == one))
+    for pair_number in np.unique(pair[is_in]).tolist():
+        rows = np.flatnonzero(is_in & (pair == pair_number))
         strata.append(four_cells(values[rows], weights[rows], cells[rows]))
     return strata or [four_cells(values[:0], weights[:0], cells[:0])]
 
@@ -272,13 +277,13 @@ def _arms_and_epochs(
     and the number of the epoch."""
     codes, epochs = np.full(len(hashes), -1, np.intp), np.zeros(len(hashes), np.intp)
     positions = units.positions(hashes)
-    known = np.flatnonzero(positions >= 0)
-    places = units.places[positions[known]].astype(np.intp)
+    known_rows = np.flatnonzero(positions >= 0)
+    places = units.places[positions[known_rows]].astype(np.intp)
     for code, arm in enumerate(arms):
         if arm in units.arms:
             is_in = places % len(units.arms) == units.arms.index(arm)
-            codes[known[is_in & (places != SEVERAL)]] = code
-    epochs[known] = places // max(len(units.arms), 1)
+            codes[known_rows[is_in & (places != SEVERAL)]] = code
+    epochs[known_rows] = places // max(len(units.arms), 1)
     return codes, epochs
 
 
@@ -288,15 +293,15 @@ def _too_few(interaction: Interaction, cells: FourCells) -> str:
     if cell is None:
         return "the four cells have no finite variance above 0"
     arm = (interaction.control, interaction.treatment)[cell // 2]
-    other = (interaction.other_control, interaction.other_arm)[cell % 2]
-    where = f"in both {interaction.experiment} {arm} and {interaction.other} {other}"
+    other_arm = (interaction.other_control, interaction.other_arm)[cell % 2]
+    where = f"in both {interaction.experiment} {arm} and {interaction.other} {other_arm}"
     units, number = cells.units[cell], cells.numbers[cell]
     if not units:
         return f"no sampled unit is {where}"
     shares = units / UNITS, number / NEEDED
     count = f"{units} units, needs {UNITS}"
     if shares[1] < shares[0]:
-        what = "{:g} expected events, or rows without one" if cells.is_share else _SKEWNESS
-        count = f"{what.format(tenths(number))}, needs {NEEDED:g}"
-    more = rounded_text(units * (1.0 / min(shares) - 1.0)) if min(shares) > 0 else ""
-    return f"{f'at least {more} ' * bool(more)}more sampled units {where}: {count}"
+        template = "{:g} expected events, or rows without one" if cells.is_share else _SKEWNESS
+        count = f"{template.format(tenths(number))}, needs {NEEDED:g}"
+    extra_units = rounded_text(units * (1.0 / min(shares) - 1.0)) if min(shares) > 0 else ""
+    return f"{f'at least {extra_units} ' * bool(extra_units)}more sampled units {where}: {count}"

@@ -324,7 +324,7 @@ class Plan:
     def ordered(self, epochs: Iterable[str]) -> list[str]:
         """The epochs in order: those of the plan, then the others by name."""
         place = {name: i for i, name in enumerate(self.epochs)}
-        return sorted(epochs, key=lambda one: (place.get(one, len(place)), one))
+        return sorted(epochs, key=lambda epoch: (place.get(epoch, len(place)), epoch))
 
     def horizon_of(self, metric: str, treatment: str) -> Horizon:
         """The horizon of a metric, as named, with the units of the control and this treatment."""

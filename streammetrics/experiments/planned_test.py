@@ -96,7 +96,7 @@ class PlannedTest(Shown):
         return (*days, *(gate.sentence(planned, pace="this pace") for gate in self.gates))
 
     def _value_rows(self, level: float, headlines: bool) -> Iterator[ValueRow]:
-        given = {
+        assumptions = {
             "baseline": self.baseline,
             "effect": self.effect,
             "lift": self.lift,
@@ -108,16 +108,16 @@ class PlannedTest(Shown):
             figures = {CONTROL: size.control, TREATMENT: size.treatment, "days": size.days}
             for figure, value in figures.items():
                 why = _NOT_KNOWN if math.isnan(value) else ""
-                yield ValueRow(f"{name}{figure}", float(value), None, given, why, exact=False)
+                yield ValueRow(f"{name}{figure}", float(value), None, assumptions, why, exact=False)
         for gate in self.gates:
             for figure, value in ((gate.unit, gate.rows), ("days", gate.days[-1])):
                 why = "" if math.isfinite(value) else _NOT_KNOWN
                 name = f"gate.{gate.watched}.{figure}"
-                yield ValueRow(name, value, None, given, why, exact=False)
+                yield ValueRow(name, value, None, assumptions, why, exact=False)
 
     def _table(self, most: int) -> RowTable:
-        known = math.isfinite(self.size.days)
-        rows = (_DAILY if known else _ALWAYS, self.size), ("one look", self.one_look)
+        has_days = math.isfinite(self.size.days)
+        rows = (_DAILY if has_days else _ALWAYS, self.size), ("one look", self.one_look)
         lines = tuple(
             (name, f"{size.control:,}", f"{size.treatment:,}", _days_text(size.days))
             for name, size in rows
@@ -132,7 +132,7 @@ class PlannedTest(Shown):
             f"level {declared(100.0 * self.level)} %",
         ]
         titles = (self.unit, CONTROL, TREATMENT, "days")
-        used = 4 if known else 3
+        used = 4 if has_days else 3
         cells = tuple(line[:used] for line in lines)
         title = type(self).__name__
         return RowTable(title, ", ".join(about), titles[:used], cells, self.sentences())
@@ -245,10 +245,10 @@ def plan_test(
 
 
 def _plan(arm: Arm, horizon: Horizon, shares: tuple[float, float], level: float) -> Plan:
-    rest = 1.0 - math.fsum(shares)
+    remaining_share = 1.0 - math.fsum(shares)
     weights = dict(zip((CONTROL, TREATMENT), shares, strict=True))
-    if rest > _EXACT_SHARE:
-        weights[_REST] = rest
+    if remaining_share > _EXACT_SHARE:
+        weights[_REST] = remaining_share
     return Plan(
         control=CONTROL,
         variants=tuple(weights),
@@ -272,8 +272,8 @@ def _gates(
     if state is None or (rate := rate_beside(state, arm.view)) is None:
         return
     if not why_no_rate(state, rate, planned=True):
-        beside = arm_of(state, rate, plan.level)
-        gate = gate_of(plan, rate, TREATMENT, beside, figures, pace)
+        rate_arm = arm_of(state, rate, plan.level)
+        gate = gate_of(plan, rate, TREATMENT, rate_arm, figures, pace)
         yield replace(gate, guardrail=Safeguard(rate))
 
 
@@ -337,9 +337,9 @@ def _effect(arm: Arm, effect: float | None, lift: float | None) -> float:
     low, high = arm.traits.limits
     after = arm.estimate + effect
     if not low < after < high:
-        given = lift if lift is not None else effect
+        given_value = lift if lift is not None else effect
         within = f"an effect that leaves {arm.view} between {plain(low)} and {plain(high)}"
-        _refuse(name, within, given, f"it would be {plain(after)}; pass a smaller one")
+        _refuse(name, within, given_value, f"it would be {plain(after)}; pass a smaller one")
     return effect
 
 
@@ -397,11 +397,11 @@ def _one_of(given: dict[str, object], what: str, hint: str) -> str:
 def _shares(share: float | tuple[float, float]) -> tuple[float, float]:
     hint = "pass that of the treatment, such as 0.5, or those of control and treatment"
     parts = [*share] if isinstance(share, (tuple, list)) else [1.0 - numeric(share), share]
-    given = [numeric(part) for part in parts]
-    total = math.fsum(given)
-    if len(given) != 2 or not all(0 < one < 1 for one in given) or total > 1 + _EXACT_SHARE:
+    shares = [numeric(part) for part in parts]
+    total = math.fsum(shares)
+    if len(shares) != 2 or not all(0 < value < 1 for value in shares) or total > 1 + _EXACT_SHARE:
         _refuse("share", "shares above 0, together at most 1", share, hint)
-    return given[0], given[1]
+    return shares[0], shares[1]
 
 
 def _positive(name: str, value: float | None) -> float | None:

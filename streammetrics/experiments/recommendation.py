@@ -90,9 +90,10 @@ def recommendation_of(
         option for option in _ORDER if any(advice.action == option for advice in advices.values())
     )
     chosen = {name: advice for name, advice in advices.items() if advice.action == action}
-    others = {name: advice for name, advice in advices.items() if advice.action != action}
+    other_advices = {name: advice for name, advice in advices.items() if advice.action != action}
     sentences = [
-        _sentence(name, advice, len(advices) == 1) for name, advice in {**chosen, **others}.items()
+        _sentence(name, advice, len(advices) == 1)
+        for name, advice in {**chosen, **other_advices}.items()
     ]
     if warning and not any(warning[:-1] in sentence for sentence in sentences):
         sentences.append(warning)

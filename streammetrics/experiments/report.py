@@ -146,10 +146,10 @@ class Outcome(Shown):
 
 
 def _reading(contrast: Contrast, watched: Mapping[str, Watched]) -> Reading:
-    seen = watched.get(contrast.name)
+    watched_contrast = watched.get(contrast.name)
     if contrast.so_far:
-        return reading_of_changing_effect(contrast.anytime, seen)
-    return reading_of(contrast.anytime, seen, watched.get(contrast.name + SINCE))
+        return reading_of_changing_effect(contrast.anytime, watched_contrast)
+    return reading_of(contrast.anytime, watched_contrast, watched.get(contrast.name + SINCE))
 
 
 def _finding(

@@ -196,8 +196,8 @@ def _expected(pair: Arms, names: tuple[str, str], enough: Enough) -> Iterator[Sh
         label = enough.labels[cell]
         for side, (name, arm) in enumerate(zip(names, arms, strict=True)):
             count = math.fsum(sides[side] for sides in expectations) / deff
-            what = f"{{}} {label} expected"
-            yield Shortage(name, count, what, arm.counts.rows, arm.counts.unit, enough.quantity)
+            template = f"{{}} {label} expected"
+            yield Shortage(name, count, template, arm.counts.rows, arm.counts.unit, enough.quantity)
 
 
 def _stratum_cell(stratum: Stratum, cell: int) -> Parts[float]:

@@ -69,26 +69,26 @@ class SampledUnits:
 
     def joined(self, place: int, hashes: Words) -> SampledUnits:
         """The units with these others [m], ascending, of a later place."""
-        at = np.searchsorted(self.hashes, hashes)
+        positions = np.searchsorted(self.hashes, hashes)
         is_seen = np.zeros(len(hashes), np.bool_)
-        within = at < len(self.hashes)
-        is_seen[within] = self.hashes[at[within]] == hashes[within]
-        places, seen = self.places.copy(), at[is_seen]
-        other_arm = places[seen] % len(self.arms) != place % len(self.arms)
-        places[seen[other_arm | (places[seen] == SEVERAL)]] = SEVERAL
+        within = positions < len(self.hashes)
+        is_seen[within] = self.hashes[positions[within]] == hashes[within]
+        places, seen_positions = self.places.copy(), positions[is_seen]
+        other_arm = places[seen_positions] % len(self.arms) != place % len(self.arms)
+        places[seen_positions[other_arm | (places[seen_positions] == SEVERAL)]] = SEVERAL
         new = np.flatnonzero(~is_seen)
-        merged = np.insert(self.hashes, at[new], hashes[new])
-        all_places = np.insert(places, at[new], place).astype(np.uint16, copy=False)
+        merged = np.insert(self.hashes, positions[new], hashes[new])
+        all_places = np.insert(places, positions[new], place).astype(np.uint16, copy=False)
         return SampledUnits(self.epochs, self.arms, merged, all_places)
 
     def positions(self, hashes: Words) -> NDArray[np.intp]:
         """[m]: the position of each of these hashes; -1 where it is none of the units."""
-        at = np.searchsorted(self.hashes, hashes)
-        at[at == len(self.hashes)] = 0
-        found: NDArray[np.intp] = np.full(len(hashes), -1, np.intp)
+        candidates = np.searchsorted(self.hashes, hashes)
+        candidates[candidates == len(self.hashes)] = 0
+        unit_positions: NDArray[np.intp] = np.full(len(hashes), -1, np.intp)
         if len(self.hashes):
-            found = np.where(self.hashes[at] == hashes, at, -1)
-        return found
+            unit_positions = np.where(self.hashes[candidates] == hashes, candidates, -1)
+        return unit_positions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,9 +155,11 @@ class UnitSample:
         ('pricing', 'ranker')
         """
         level = max(self.level, other.level)
-        both = {**self._cut(level).experiments, **other._cut(level).experiments}
+        experiments = {**self._cut(level).experiments, **other._cut(level).experiments}
         plans = {**self.plans, **other.plans}
-        return UnitSample(level, {name: both[name] for name in sorted(both)}, plans)._bounded()
+        return UnitSample(
+            level, {name: experiments[name] for name in sorted(experiments)}, plans
+        )._bounded()
 
     def _bounded(self) -> UnitSample:
         """The sample, cut until it has no more units than a sample may have."""
@@ -172,8 +174,8 @@ class UnitSample:
     def _cut(self, level: int) -> UnitSample:
         if level <= self.level:
             return self
-        kept = {name: units.cut(level) for name, units in self.experiments.items()}
-        return UnitSample(level, kept, self.plans)
+        experiments = {name: units.cut(level) for name, units in self.experiments.items()}
+        return UnitSample(level, experiments, self.plans)
 
     def _extended_by_arm(self, name: str, place: int, result: UnitsResult) -> UnitSample:
         """The sample with the units of one more place of an experiment, at the level that this

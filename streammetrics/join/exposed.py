@@ -84,8 +84,8 @@ class Exposed(ClosingMetric, schema="exposed/1"):
 
     def check_settings(self) -> None:
         self._set("metric", require_empty(self.metric, "Exposed.metric"))
-        taken = (*OF_EXPOSURES, "exposed_ms")
-        self._set("columns", checked_columns(self.columns, "Exposed.columns", taken))
+        reserved_names = (*OF_EXPOSURES, "exposed_ms")
+        self._set("columns", checked_columns(self.columns, "Exposed.columns", reserved_names))
         self._set("arms", _checked_arms(self.arms))
         if self.window_ms is not None:
             check_span(self.window_ms, 1, "Exposed.window_ms")
@@ -173,10 +173,10 @@ class Exposed(ClosingMetric, schema="exposed/1"):
         )
         if self.arms is not None:
             self._require_declared(rows.as_keys("arms"))
-        others = np.flatnonzero(self._has_columns(rows))
-        if len(others):  # the metric must refuse values now, not at `close`
-            bound = events_at(rows, self.columns, others)
-            self.metric.check(**self._keywords(_with_units(bound, rows.units[others])))
+        event_positions = np.flatnonzero(self._has_columns(rows))
+        if len(event_positions):  # the metric must refuse values now, not at `close`
+            bound = events_at(rows, self.columns, event_positions)
+            self.metric.check(**self._keywords(_with_units(bound, rows.units[event_positions])))
         return Batch(rows.n, rows.columns, rows.n)
 
     def _require_declared(self, arms: DictionaryColumn) -> None:
@@ -244,7 +244,7 @@ class Exposed(ClosingMetric, schema="exposed/1"):
         self._flush()
         before, newest = self.closed_before.value(), self.newest.value()
         pending, twin = self._rows().compute().events, self._so_far()
-        counted, others, late_events, late_exposures = twin.counts.dense().tolist()
+        counted, other_events, late_events, late_exposures = twin.counts.dense().tolist()
         results = cast("KeyedResult[object]", twin.states.by_name["metric"].compute()).results
         exposed, in_several = _units_by_arm(cast("LeastTimes", twin._rows().known_rows.sets[0]))
         names = [*dict.fromkeys([*(self.arms or ()), *exposed])]
@@ -254,7 +254,7 @@ class Exposed(ClosingMetric, schema="exposed/1"):
             {arm: exposed.get(arm, 0) for arm in names},
             in_several,
             counted,
-            others,
+            other_events,
             pending,
             late_exposures,
             late_events,

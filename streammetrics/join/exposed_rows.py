@@ -159,13 +159,13 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
         n = len(events.ids)
         arm = _names(arms, n, "arms")
         is_exposure = np.array([value is not None for value in arm.values], np.bool_)[arm.codes]
-        exposures, others = np.flatnonzero(is_exposure), np.flatnonzero(~is_exposure)
+        exposures, other_rows = np.flatnonzero(is_exposure), np.flatnonzero(~is_exposure)
         experiment = _names(experiments, n, "experiments")
         _require_names(arm, exposures, "arms")
         _require_names(experiment, exposures, "experiments")
-        values = declared(n, columns, self.columns, others, "event that is no exposure")
+        values = declared(n, columns, self.columns, other_rows, "event that is no exposure")
         names = zip(sorted(self.columns), values, strict=True)
-        wide: dict[str, Column] = {name: widened(c, others, n) for name, c in names}
+        wide: dict[str, Column] = {name: widened(c, other_rows, n) for name, c in names}
         event_columns: dict[str, Column] = {
             "units": events.ids,
             "times_ms": events.times,
@@ -241,11 +241,11 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
         other exposures are dropped. None: all become known.
         """
         before = self._closing_time(before_ms)
-        events, exposures, known = cast("tuple[RecordSet, RecordSet, LeastTimes]", self._sets())
+        events, exposures, known_set = cast("tuple[RecordSet, RecordSet, LeastTimes]", self._sets())
         closing, remaining = picked_events(exposures.settled(), before)
         entering = closing if experiments is None else _chosen(exposures, closing, experiments)
-        known = known.twin()
-        new = _entered(known, _least_times(exposures, entering))
+        known_set = known_set.twin()
+        new = _entered(known_set, _least_times(exposures, entering))
         table = events.settled()
         closed, staying = picked_events(table, before)
         units, times = table.ids[closed], table.times[closed]
@@ -253,11 +253,11 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
             units,
             times,
             {name: events.column(i, closed) for i, name in enumerate(sorted(self.columns))},
-            attributed(known, units, times, self.window_ms),
+            attributed(known_set, units, times, self.window_ms),
             new,
             len(closing) - len(entering),
         )
-        self._put([events.picked(staying), exposures.picked(remaining), known])
+        self._put([events.picked(staying), exposures.picked(remaining), known_set])
         return out
 
     def attribute(self, units: ArrayLike | DictionaryColumn, times_ms: ArrayLike) -> Attribution:
@@ -266,18 +266,18 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
         units, times_ms: as in `update_events`.
         """
         events = unit_keys(units, times_ms)
-        known = cast("LeastTimes", self.known_rows.sets[0])
-        return attributed(known, events.ids, events.times, self.window_ms)
+        known_set = cast("LeastTimes", self.known_rows.sets[0])
+        return attributed(known_set, events.ids, events.times, self.window_ms)
 
     def known(self) -> Self:
         """A state of the known exposures alone."""
-        events, exposures, known = self._sets()
-        return self._with([events.empty_twin(), exposures.empty_twin(), known.twin()])
+        events, exposures, known_set = self._sets()
+        return self._with([events.empty_twin(), exposures.empty_twin(), known_set.twin()])
 
     def pending(self) -> Self:
         """A state of the pending events and exposures alone."""
-        events, exposures, known = self._sets()
-        return self._with([events.twin(), exposures.twin(), known.empty_twin()])
+        events, exposures, known_set = self._sets()
+        return self._with([events.twin(), exposures.twin(), known_set.empty_twin()])
 
     def known_of(self, exposures: NewExposures) -> Self:
         """A state whose known exposures are these alone, as `close` returned them."""
@@ -295,12 +295,12 @@ class ExposedRows(EventSets, schema="exposed-rows/1"):
 
     def compute(self) -> PendingExposures:
         """The numbers of pending events, and of known exposures."""
-        events, exposures, known = self._sets()
+        events, exposures, known_set = self._sets()
         times = np.concatenate([events.settled().times, exposures.settled().times])
         return PendingExposures(
             len(events.run),
             _counts_by_experiment(exposures),
-            _counts_by_experiment(known),
+            _counts_by_experiment(known_set),
             int(times.min()) if len(times) else None,
             int(times.max()) if len(times) else None,
         )
@@ -317,13 +317,13 @@ def _chosen(
     for number, name in enumerate(exposures.key_values(0)):
         if name not in experiments:
             continue
-        own = numbers == number
+        is_match = numbers == number
         first, end = experiments[name] if isinstance(experiments, Mapping) else (None, None)
         if first is not None:
-            own &= times >= first
+            is_match &= times >= first
         if end is not None:
-            own &= times < end
-        is_chosen |= own
+            is_match &= times < end
+        is_chosen |= is_match
     return closing[is_chosen]
 
 

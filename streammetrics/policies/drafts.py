@@ -36,7 +36,7 @@ def team_draft(
     most = None if k is None else _size(k)
     salted = "\0".join(("team draft", _text(salt, "salt"), _text(list_id, "list_id")))
     ranks = _ranks(a, "a"), _ranks(b, "b")
-    rest = [iter(ranks[0]), iter(ranks[1])]
+    candidates = [iter(ranks[0]), iter(ranks[1])]
     coins = _coins(salted)
     drafted: dict[T, int] = {}
     sizes = [0, 0]
@@ -44,7 +44,7 @@ def team_draft(
         if any(all(item in drafted for item in ranking) for ranking in ranks):
             break
         turn = next(coins) if sizes[0] == sizes[1] else int(sizes[1] < sizes[0])
-        item = next(candidate for candidate in rest[turn] if candidate not in drafted)
+        item = next(candidate for candidate in candidates[turn] if candidate not in drafted)
         drafted[item] = turn
         sizes[turn] += 1
     return Draft(tuple(drafted), tuple(drafted.values()))

@@ -119,11 +119,11 @@ def document_of(
     with the notes of `print` above the legend; else with a column of reasons if there are."""
     is_starred, has_units = flag(stars, "stars"), flag(units, "units")
     table = table_of(result, ALL, checked_level(level))
-    kept = len(table.titles) - table.details
-    titles = tuple(title or "name" for title in table.titles[:kept])
+    n_columns = len(table.titles) - table.details
+    titles = tuple(title or "name" for title in table.titles[:n_columns])
     typed: Mapping[str, str] = getattr(result, "_typed", {})
     lines: list[Line] = [
-        (_as_typed(line[0], typed), *line[1:kept]) if table.left else line[:kept]
+        (_as_typed(line[0], typed), *line[1:n_columns]) if table.left else line[:n_columns]
         for line in table.lines
     ]
     if has_units and table.rows:

@@ -73,10 +73,10 @@ def html_page(
     >>> "<title>A &amp; B</title>" in page, "<td>45.123 to 54.877 %</td>" in page
     (True, True)
     """
-    given: object = results
-    if not isinstance(given, Mapping) or not all(map(_is_shown, given.values())):
+    given_results: object = results
+    if not isinstance(given_results, Mapping) or not all(map(_is_shown, given_results.values())):
         hint = 'pass {"Effects": report}, results by their headings'
-        raise refused("html_page(results)", "results by heading", given, hint)
+        raise refused("html_page(results)", "results by heading", given_results, hint)
     name = name_text(title, ALL)
     sections = []
     for heading, result in results.items():

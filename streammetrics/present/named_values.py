@@ -104,9 +104,9 @@ def values(
     if not drawn and not reason:
         reason = "no value is defined"
     shown = series if is_single else names
-    rest = [f"and {len(shown) - 5} more"] if len(shown) > 5 else []
+    ending = [f"and {len(shown) - 5} more"] if len(shown) > 5 else []
     note = _value(drawn[0], interval) if len(drawn) == 1 else _lines(rows, interval)
-    subject = f"{x} of {', '.join([*shown[:5], *rest])}"
+    subject = f"{x} of {', '.join([*shown[:5], *ending])}"
     return figure(
         kind,
         title=title or x,

@@ -227,13 +227,13 @@ def text_table(result: object) -> str:
         _names_width(column, name_width) for column in list(zip(*cells, strict=True))[:left]
     ]
     for line in cells:
-        names, rest = line[:left], line[left:]
+        names, numbers = line[:left], line[left:]
         if any(len(name) > n for name, n in zip(names, widths, strict=False)):
             # Names are never cut: these have a line of their own.
             out += wrap(_GAP.join(names), WIDTH, subsequent_indent=_INDENT)
             names = ("",) * left
         texts = [text.ljust(n) for text, n in zip(names, widths, strict=False)]
-        texts += [text.rjust(n) for text, n in zip(rest, widths[left:], strict=True)]
+        texts += [text.rjust(n) for text, n in zip(numbers, widths[left:], strict=True)]
         out.append(_GAP.join(texts).rstrip())
     if table.more:
         half = MOST // 2

@@ -133,8 +133,8 @@ def _add_leaves(
 def _is_plain(kind: type) -> bool:
     """Whether a result of a class has a row for each view, and no rows of its own making."""
     rows = getattr(kind, "_value_rows", None)
-    own = getattr(rows, "__module__", "") != "streammetrics.present.notebook"
-    return not own and not issubclass(kind, Mapping)
+    has_own_rows = getattr(rows, "__module__", "") != "streammetrics.present.notebook"
+    return not has_own_rows and not issubclass(kind, Mapping)
 
 
 class _PartTable:
@@ -321,13 +321,13 @@ def _reasons_of_view(
     intervals: Intervals,
     counts: Mapping[str, FrameColumn],
 ) -> Texts:
-    declared, own = declaration(group.results[0], view.name), group.own_reasons
+    declared, own_reasons = declaration(group.results[0], view.name), group.own_reasons
     if declared.reason is not None:
-        own = np.array([reason_of(result, view.name) for result in group.results], object)
-    reasons: Texts = np.where(own == "", intervals.reasons, own)
-    undefined = ~np.isfinite(view.cells.values) & (own == "")
+        own_reasons = np.array([reason_of(result, view.name) for result in group.results], object)
+    reasons: Texts = np.where(own_reasons == "", intervals.reasons, own_reasons)
+    undefined = ~np.isfinite(view.cells.values) & (own_reasons == "")
     if undefined.any():
-        rows = counts["rows"].cells() if "rows" in counts else [None] * len(own)
+        rows = counts["rows"].cells() if "rows" in counts else [None] * len(own_reasons)
         infinite, empty = np.isinf(view.cells.values), np.array([n == 0 for n in rows], bool)
         for value, is_value in ((math.nan, ~infinite), (math.inf, infinite)):
             for row_counts, has_counts in (({}, ~empty), ({"rows": 0}, empty)):

@@ -344,18 +344,18 @@ def parsed_view(view: str) -> ViewText:
     form = _FORM.fullmatch(text)
     if form is None:
         return ViewText(text)
-    name, called, looked_up, rest = form.groups()
+    name, called, looked_up, nested_view = form.groups()
     inside = called if called is not None else looked_up
     arguments = None if inside is None else tuple(map(_argument, inside.split(","))) * bool(inside)
-    return ViewText(text, name, arguments, rest or "")
+    return ViewText(text, name, arguments, nested_view or "")
 
 
 _NAMED: Final = 40  # views in a message
 
 
 def _first(names: Sequence[str]) -> str:
-    rest = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + rest
+    suffix = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + suffix
 
 
 def part_of_view(result: object, view: object) -> tuple[object, str] | None:
@@ -394,10 +394,10 @@ def value_of(result: object, view: object = None) -> float | Bounded:
     """
     inside = part_of_view(result, view)
     if inside is not None:
-        part, rest = inside
-        if not rest and _is_number(part):
+        part, nested_view = inside
+        if not nested_view and _is_number(part):
             return part if isinstance(part, Bounded) else float(part)
-        return value_of(part, rest or None)
+        return value_of(part, nested_view or None)
     return view_of(result, view).value(result)
 
 

@@ -225,8 +225,8 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
 
     def _compute_all(self, slots: Slots) -> list[GroupedArea]:
         is_single = self.bag.width == len(slots) == 1  # whose sums are kept for the next read
-        if is_single and not self.bag.dropped and (kept := self._kept_sums()):
-            so_far = cast("AreaSoFar", kept.totals)
+        if is_single and not self.bag.dropped and (kept_sums := self._kept_sums()):
+            so_far = cast("AreaSoFar", kept_sums.totals)
             state_counts = AreaCounts(
                 so_far.groups,
                 so_far.kept,
@@ -236,7 +236,7 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
                 so_far.positives,
                 self._rounded(slots)[0],
             )
-            return [self._result(state_counts, so_far.mean(), (kept, self.weight))]
+            return [self._result(state_counts, so_far.mean(), (kept_sums, self.weight))]
         bag = self.bag if is_single else self.bag.take(slots)
         groups, owners = pairs_of_groups(bag)
         bounded, n = self.grid is not None, len(slots)
@@ -346,8 +346,8 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         """The sums of each group and over all, kept for the next read, where that is possible."""
         so_far = AreaSoFar(self.weight, self.grid is not None)
         pairs_for = partial(_pairs_of_groups, so_far)
-        kept = self.bag.pair_sums(pairs_for)
-        return kept[0] if kept else None
+        store_sums = self.bag.pair_sums(pairs_for)
+        return store_sums[0] if store_sums else None
 
     def _totals(self) -> Accumulator:
         if self.max_rows is not None:

@@ -447,11 +447,11 @@ class ListTotals(WithoutRows, schema="grouped-scores-totals/2"):
         list_slots = slots[indices]
         is_empty = metric._add_values(held_lists, indices, self.moments, self.cubes, list_slots)
         self.longest.add(sizes, slots)
-        kept, empty = (
+        n_kept, empty = (
             np.bincount(list_slots[chosen], minlength=self._width).tolist()
             for chosen in (~is_empty, is_empty)
         )
-        for slot, numbers in enumerate(zip(kept, empty, metric.bag.totals.tolist(), strict=True)):
+        for slot, numbers in enumerate(zip(n_kept, empty, metric.bag.totals.tolist(), strict=True)):
             add_whole(self.sums, numbers, slot)
 
     def _counted_rows(self) -> NDArray[np.int64]:

@@ -76,9 +76,9 @@ def measured(
         if rule == "skip":
             for j, measure in enumerate(measures):
                 if measure.of_empty:
-                    value, rest, _ = values[j]
-                    kept = None if rest is None else np.where(is_empty, 0.0, rest)
-                    values[j] = Values(np.where(is_empty, 0.0, value), kept)
+                    value, remainder, _ = values[j]
+                    zeroed_rest = None if remainder is None else np.where(is_empty, 0.0, remainder)
+                    values[j] = Values(np.where(is_empty, 0.0, value), zeroed_rest)
         yield slice(first, first + part.n), is_empty, values
 
 
@@ -96,8 +96,8 @@ def weighed(columns: Sequence[Values], weights: Pair) -> list[tuple[Values, Floa
     """The same values of n lists with these weights, and what the weights leave out; [n]."""
     weighted = []
     for column in columns:
-        rest = np.zeros_like(column.values) if column.rest is None else column.rest
-        values = times(Pair(column.values, rest), weights)
+        remainders = np.zeros_like(column.values) if column.rest is None else column.rest
+        values = times(Pair(column.values, remainders), weights)
         below = weights if column.weights is None else scaled(weights, column.weights)
         weighted.append((Values(*values, below.high), below.low))
     return weighted
@@ -245,8 +245,8 @@ class ListSumsColumn(Column):
                 column.merge(other_column, to)
 
     def take(self, slots: Slots) -> Self:
-        taken = [[column.take(slots) for column in columns] for columns in self.sums]
-        return type(self)(taken, len(slots))
+        sums = [[column.take(slots) for column in columns] for columns in self.sums]
+        return type(self)(sums, len(slots))
 
     def encode(self, out: Writer) -> None:
         for columns in self.sums:

@@ -378,9 +378,9 @@ def parse_measure(text: str) -> Measure:
     if text_match is None:
         hint = did_you_mean(text, (), WRITE) if len(text) <= _LONGEST else WRITE
         if "," in text and "(" not in text and len(text) <= _LONGEST:
-            first, *rest = (part.strip() for part in text.split(","))
+            first, *next_parts = (part.strip() for part in text.split(","))
             stem = first.rstrip("0123456789")
-            several = [first, *(f"{stem}{part}" if part.isdigit() else part for part in rest)]
+            several = [first, *(f"{stem}{part}" if part.isdigit() else part for part in next_parts)]
             hint = f"pass several in a list: {several}"
         expected = 'a measure such as NDCG@10 or NDCG(gain="linear")@5'
         raise refused(expected, shown(text), "measure", hint)

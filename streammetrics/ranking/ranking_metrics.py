@@ -200,8 +200,8 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
     @cached_property
     def _list_intakes(self) -> Sequence[Intake | None]:
         """Of grades beside scores; None if a measure or a setting asks for other columns too."""
-        needs_unseen = not self.complete_lists and any(each.has_recall for each in self._asked)
-        needs_subtopics = any(each.subtopics for each in self._asked)
+        needs_unseen = not self.complete_lists and any(metric.has_recall for metric in self._asked)
+        needs_subtopics = any(metric.subtopics for metric in self._asked)
         if self.examination is not None or needs_unseen or needs_subtopics:
             return None, None
         most = min([measure.highest for measure in self._asked])
@@ -300,8 +300,8 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
                     self.moments.add(j, column, row_slots)
                     self.cubes.add(j, column, row_slots)
                 continue
-            for j, (column, rest) in enumerate(weighed(values, weights.take(rows))):
-                self.moments.add(j, column, row_slots, rest)
+            for j, (column, weights_rest) in enumerate(weighed(values, weights.take(rows))):
+                self.moments.add(j, column, row_slots, weights_rest)
                 self.cubes.add(j, column, row_slots)
 
     def compute(self) -> Averages:

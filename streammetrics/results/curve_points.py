@@ -183,7 +183,7 @@ def aim_named(by: object, where: str, **arguments: object) -> Callable[[Steps], 
             continue
         number = _EXACT[argument](value, f"{where}({argument})")
         if argument != CRITERIA[name].argument:
-            (other,) = (n for n, criterion in CRITERIA.items() if criterion.argument == argument)
-            expected, hint = f'None, since by="{name}"', f'leave it out, or pass by="{other}"'
+            (aim_name,) = (n for n, criterion in CRITERIA.items() if criterion.argument == argument)
+            expected, hint = f'None, since by="{name}"', f'leave it out, or pass by="{aim_name}"'
             raise refused(f"{where}({argument})", expected, value, hint)
     return lambda steps: CRITERIA[name].aim(steps, number)

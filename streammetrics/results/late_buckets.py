@@ -66,10 +66,10 @@ def batches_of_curves(curves: Iterable[Curve]) -> Iterator[tuple[list[Curve], Co
     counted: list[Curve] = []
     columns = 0
     for curve in curves:
-        held = curve._cells is None or "_held" in curve.__dict__
-        size = (curve.counts if held else curve._cells).shape[1]  # type: ignore[union-attr]
+        has_counts = curve._cells is None or "_held" in curve.__dict__
+        size = (curve.counts if has_counts else curve._cells).shape[1]  # type: ignore[union-attr]
         if size <= _BUCKETS:
-            (counted if held else celled).append(curve)
+            (counted if has_counts else celled).append(curve)
             columns += size
         if columns > _COLUMNS:
             yield _batch(celled, counted)

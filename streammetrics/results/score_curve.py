@@ -358,10 +358,10 @@ class ScoreCurve(Generic[V_co], LateBuckets, OfUnits):
 
     def _rates_of(self, tp: int, fp: int) -> Rates:
         totals = self._pairs
-        rest = totals.positives - tp, totals.negatives - fp
+        predicted_negatives = totals.positives - tp, totals.negatives - fp
         rows = 0 if self.reason else self.rows  # of which nothing is known
         surplus = totals.positives + totals.negatives - rows
-        return Rates(tp, fp, *rest, self.weight_unit, surplus, self.rows_rounded)
+        return Rates(tp, fp, *predicted_negatives, self.weight_unit, surplus, self.rows_rounded)
 
     def _begins_at(self, limit: float, index: int) -> bool:
         """Whether no bucket below this index has a score at or above the limit."""

@@ -234,11 +234,11 @@ class _ErrorSums:
 
 def _squared(labels: Dyadic, scores: Dyadic, products: Dyadic) -> Dyadic:
     """Σ (y - s)² from Σ y², Σ s² and Σ y s."""
-    (y, y_shift), (s, s_shift), (both, both_shift) = labels, scores, products
-    if not (y or s or both):
+    (y, y_shift), (s, s_shift), (dot, both_shift) = labels, scores, products
+    if not (y or s or dot):
         return 0, 0
     shift = max(y_shift, s_shift, both_shift)
-    return (y << shift - y_shift) - (both << shift - both_shift + 1) + (s << shift - s_shift), shift
+    return (y << shift - y_shift) - (dot << shift - both_shift + 1) + (s << shift - s_shift), shift
 
 
 def _absolute_sums(errors: RegressionErrors) -> MomentSums | None:

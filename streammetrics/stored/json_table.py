@@ -29,9 +29,9 @@ def columns_of(objects: Sequence[Mapping[str, object]]) -> Columns:
     ...             {"window": {"start_ms": 0}, "slice": {"variant": "old"}, "value": "inf"}])
     {'variant': ['new', 'old'], 'window_start_ms': [None, 0], 'value': [nan, inf]}
     """
-    fields = _columns([dict(_fields("", each)) for each in objects])
+    fields = _columns([dict(_fields("", record)) for record in objects])
     slices, counts = (
-        _columns([dict(_named_cells(each, key, fields)) for each in objects])
+        _columns([dict(_named_cells(record, key, fields)) for record in objects])
         for key in (SLICE, COUNTS)
     )
     plain = {

@@ -87,9 +87,9 @@ class StoreReader:
         if name is None and len(names) == 1:
             [name] = names
         if name is None or name not in names:
-            known = ", ".join(map(repr, names))
+            names_text = ", ".join(map(repr, names))
             raise UnknownKeyError(
-                expected=f"an experiment of this store ({known or 'none is declared'})",
+                expected=f"an experiment of this store ({names_text or 'none is declared'})",
                 got=shown(name),
                 where="experiment(name)",
                 hint=nearest(name, names, "name one of them"),

@@ -84,12 +84,12 @@ class StoredExperiment:
         }
         if len(names) == 1:
             return next(iter(names.values()))
-        known = sorted(names or {finding.name for finding in self.findings})
+        known_names = sorted(names or {finding.name for finding in self.findings})
         raise UnknownKeyError(
-            expected=f"one of {', '.join(known) or 'no finding: nothing is compared yet'}",
+            expected=f"one of {', '.join(known_names) or 'no finding: nothing is compared yet'}",
             got=f"{metric!r} of {treatment!r}" if treatment else repr(metric),
             where="finding(metric, treatment)",
-            hint="name the view and the treatment" if names else nearest(metric, known),
+            hint="name the view and the treatment" if names else nearest(metric, known_names),
         )
 
     def to_dict(self) -> dict[str, list[object]]:
@@ -106,7 +106,11 @@ class StoredExperiment:
         if self.recommendation is not None:
             lines.append(self.recommendation.sentence)
         return "\n".join(
-            (*lines, *(f"{one.name}: {one.verdict}" for one in self.findings), *self.notes)
+            (
+                *lines,
+                *(f"{finding.name}: {finding.verdict}" for finding in self.findings),
+                *self.notes,
+            )
         )
 
     def _repr_html_(self) -> str:
@@ -154,7 +158,7 @@ def _recommendation(answer: object) -> Recommendation | None:
     values = cast("Mapping[str, object]", answer)
     action = str(values["action"])
     return Recommendation(
-        next(known for known in ACTIONS if known == action),
+        next(known_action for known_action in ACTIONS if known_action == action),
         str(values["sentence"]),
         tuple(map(str, cast("Sequence[object]", values["rests_on"]))),
         tuple(map(str, cast("Sequence[object]", values["treatments"]))),
@@ -176,7 +180,7 @@ def _finding(values: Mapping[str, object]) -> StoredFinding:
         view=text("view"),
         control_variant=text("control_variant"),
         treatment_variant=text("treatment_variant"),
-        verdict=next(known for known in VERDICTS if known == verdict),
+        verdict=next(known_verdict for known_verdict in VERDICTS if known_verdict == verdict),
         effect_size=number("effect_size"),
         anytime_lower=number("anytime_lower"),
         anytime_upper=number("anytime_upper"),

@@ -101,8 +101,8 @@ def demo(
     counting = config.replace(LOOKS, "look_every_s = 86_400")
     counting = counting.replace(COMMITS, "commit_interval_s = 3600")
     (FOLDER / "demo.toml").write_text(counting, encoding="utf-8")
-    if said := {"experiments": TRUE, "exposures": TRUE_OF_EXPOSED}.get(kind):
-        _say(said)
+    if truth_text := {"experiments": TRUE, "exposures": TRUE_OF_EXPOSED}.get(kind):
+        _say(truth_text)
     size = ["--n-users", str(_users(events))] if kind == "exposures" else ["--items", str(ITEMS)]
     started_s = monotonic()
     for command in (
@@ -123,10 +123,10 @@ def demo(
     if arguments.is_on("once"):
         _say(f"the page of these results: streammetrics serve {STORE}")
         return DONE
-    more = events + MORE
-    stream: Stream = _experiments(more)
+    total_events = events + MORE
+    stream: Stream = _experiments(total_events)
     if kind == "join":
-        stream = _joined(more)
+        stream = _joined(total_events)
     elif kind == "exposures":
         stream = ExposuresSimulation(_users(events), SEED)
     return _live(run, stream, arguments.number("port"), events)

@@ -67,18 +67,18 @@ class FileExpressions:
                     f"column as {name}; rename it"
                 )
         written = {name: text for name, text in self.texts.items() if name not in takes}
-        named = {
+        argument_columns = {
             argument: self.texts[column] if column == argument and column in self.texts else column
             for argument, column in arguments.items()
         }
         needed = [*arguments.values(), *keys]
         if self.condition is not None:
             needed += self.condition.fields
-        own = [leaf for name in needed for leaf in self._operands(name, ())]
+        file_columns = [leaf for name in needed for leaf in self._operands(name, ())]
         # A column that nothing reads is computed of none.
         used = {leaf for name in needed for leaf in self._named(name)}
         written = {name: text for name, text in written.items() if name in used}
-        return Reads([*dict.fromkeys(own)], {**named, **written}, self.where)
+        return Reads([*dict.fromkeys(file_columns)], {**argument_columns, **written}, self.where)
 
     def _expressions(self) -> list[Expression]:
         condition = [] if self.condition is None else [self.condition]

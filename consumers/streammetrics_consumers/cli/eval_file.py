@@ -98,22 +98,22 @@ def _eval_rows(
     form: str,
 ) -> str:
     """The metrics of the rows of all files, as text."""
-    for flag, given in (
+    for flag, flag_value in (
         ("per-query", arguments.is_on("per-query")),
         ("like", arguments.text("like")),
     ):
-        if given:
+        if flag_value:
             raise UsageError(f"--{flag}: expected runs with --qrels, got a table; leave it out")
     key_columns, users = _words(arguments.text("by"), ","), arguments.text("users")
     schema, read = _opened(files[0])
     expressions.require(schema.names)
     computed = expressions.columns
-    named = {
+    flag_columns = {
         flag: column
         for flag, column in {**columns, "users": users}.items()
         if flag in _KEYS or column not in computed
     }
-    _require_columns(schema, named, key_columns, files[0])
+    _require_columns(schema, flag_columns, key_columns, files[0])
     threshold = arguments.real("threshold") or 0.0
     settings = {name: arguments.number(name.replace("_", "-")) for name in EVAL_SETTINGS}
     request = request_of(names, columns, settings, schema, threshold)
@@ -125,9 +125,9 @@ def _eval_rows(
     totals: dict[tuple[object, ...], Accumulator] = {}
     for file in files:
         if file is not files[0]:
-            other, read = _opened(file)
+            other_schema, read = _opened(file)
             keys = (*key_columns, columns["lists"], users)
-            _require_same(other, schema, [key for key in keys if key], file, files[0])
+            _require_same(other_schema, schema, [key for key in keys if key], file, files[0])
         batches = read([*rows_read.columns])
         for group, state in FileRows(batches, rows_read, file).states(spec, key_columns):
             if group in totals:

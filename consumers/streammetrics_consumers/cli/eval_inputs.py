@@ -128,10 +128,10 @@ def query_values(path: Path, flag: str) -> Mapping[str, str | int]:
         for number, line in enumerate(text.splitlines(), 1):
             if not line.strip() or line.startswith("#"):
                 continue
-            query, *rest = _SEPARATORS.split(line.strip(), maxsplit=1)
-            if not rest or not rest[0].strip():
+            query, *value_texts = _SEPARATORS.split(line.strip(), maxsplit=1)
+            if not value_texts or not value_texts[0].strip():
                 raise _refused(path, f"a query and its value in line {number}", "one word")
-            values[query] = _value(rest[0].strip(), path)
+            values[query] = _value(value_texts[0].strip(), path)
     if not values:
         raise _refused(path, "at least one query", "none")
     return values

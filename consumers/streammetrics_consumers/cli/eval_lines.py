@@ -129,8 +129,8 @@ class TextTable:
             ).rstrip()
             for row in rows
         ]
-        more = len(self.lines) - MOST
-        cut = [f"{formatting.count(more)} more lines: use --json"] if more > 0 else []
+        n_hidden = len(self.lines) - MOST
+        cut = [f"{formatting.count(n_hidden)} more lines: use --json"] if n_hidden > 0 else []
         return "\n".join([*texts, *self.remarks, *cut]) + "\n"
 
 
@@ -152,8 +152,12 @@ def _reasons(lines: Sequence[GroupValue]) -> list[str]:
     every = len({line.group for line in lines})
     sentences = []
     for (lacks, reason), reason_lines in lines_by_reason.items():
-        first, *rest = dict.fromkeys(line.group for line in reason_lines)
-        where = ", ".join(map(formatting.name, first)) + (f" and {len(rest)} more" if rest else "")
+        first, *other_groups = dict.fromkeys(line.group for line in reason_lines)
+        where = ", ".join(map(formatting.name, first)) + (
+            f" and {len(other_groups)} more" if other_groups else ""
+        )
         names = ", ".join(dict.fromkeys(line.name for line in reason_lines))
-        sentences.append(f"{lacks} {names}{f' ({where})' * (len(rest) + 1 < every)}: {reason}")
+        sentences.append(
+            f"{lacks} {names}{f' ({where})' * (len(other_groups) + 1 < every)}: {reason}"
+        )
     return sentences

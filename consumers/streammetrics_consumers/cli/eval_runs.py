@@ -40,17 +40,17 @@ def eval_runs(
     """The measures of runs, as text."""
     like = arguments.text("like")
     measures = {measure_of(name, ()): name for name in names}
-    users, by = (
+    users, slices = (
         None if path is None else query_values(Path(path), flag)
         for flag, path in ((flag, arguments.text(flag)) for flag in ("users", "by"))
     )
-    asked = [*measures] if like is None else [*measures.values()]
+    asked_measures = [*measures] if like is None else [*measures.values()]
     result: Evaluation | RunComparison
     if len(files) == 1:
-        result = evaluate(qrels, files[0].path, asked, like=like, users=users, by=by)
+        result = evaluate(qrels, files[0].path, asked_measures, like=like, users=users, by=slices)
     else:
         runs = dict(zip(run_names(files), (file.path for file in files), strict=True))
-        result = compare_runs(qrels, runs, asked, like=like, users=users, by=by)
+        result = compare_runs(qrels, runs, asked_measures, like=like, users=users, by=slices)
     by_run = {name: _notes(run) for name, run in _runs_of(result).items()}
     rules = [] if like is None else [f"measured by the rules of {like}"]
     independent = "queries" if users is None else "users"
@@ -64,15 +64,15 @@ def eval_logs(
     if arguments.text("like") is not None:
         raise UsageError("--like: expected none for logs, got one; leave it out")
     logs = [read_sample_log(file.path) for file in files]
-    users, by = (_groups(arguments.text(flag), flag, logs) for flag in ("users", "by"))
+    users, slices = (_groups(arguments.text(flag), flag, logs) for flag in ("users", "by"))
     scores = [*names] or None
     result: Evaluation | RunComparison
     if len(files) == 1:
-        result = evaluate_samples(logs[0], scores, users=users, by=by)
+        result = evaluate_samples(logs[0], scores, users=users, by=slices)
     else:
         models = run_names(files, [log.model for log in logs])
-        named = dict(zip(models, logs, strict=True))
-        result = compare_samples(named, scores, users=users, by=by)
+        logs_by_model = dict(zip(models, logs, strict=True))
+        result = compare_samples(logs_by_model, scores, users=users, by=slices)
     notes = _shared({name: [*run.notes] for name, run in _runs_of(result).items()})
     return _text(result, arguments, form, notes, "samples" if users is None else "clusters")
 
@@ -92,8 +92,8 @@ def _runs_of(result: Evaluation | RunComparison) -> Mapping[str, Evaluation]:
 
 def _shared(notes_by_run: Mapping[str, Sequence[str]]) -> list[str]:
     """The notes of runs: those of all of them once, and the others with the name of the run."""
-    first, *others = notes_by_run.values()
-    shared = [note for note in first if all(note in notes for notes in others)]
+    first, *other_notes = notes_by_run.values()
+    shared = [note for note in first if all(note in notes for notes in other_notes)]
     return shared + [
         f"{formatting.name(name, _NAME)}: {note}"
         for name, notes in notes_by_run.items()
@@ -112,8 +112,8 @@ def _notes(run: Evaluation) -> list[str]:
     ):
         if n:
             queries = "query" if n == 1 else "queries"
-            what = zero if run.rules.get(kind) == "zero" else "left out"
-            notes.append(f"{formatting.count(n)} {queries} {text}: {what}")
+            outcome = zero if run.rules.get(kind) == "zero" else "left out"
+            notes.append(f"{formatting.count(n)} {queries} {text}: {outcome}")
     return notes
 
 
@@ -241,8 +241,8 @@ def _reasons(
             where = " ".join(map(formatting.name, (*group, run)))
             names.setdefault(entry.reason, []).append(f"{measure} ({where})")
     for reason, of_reason in names.items():
-        more = f" and {len(of_reason) - 3} more" if len(of_reason) > 3 else ""
-        yield f"no interval of {', '.join(of_reason[:3])}{more}: {reason}"
+        suffix = f" and {len(of_reason) - 3} more" if len(of_reason) > 3 else ""
+        yield f"no interval of {', '.join(of_reason[:3])}{suffix}: {reason}"
 
 
 def _difference_cells(entry: RunDifference | None) -> list[str]:

@@ -27,9 +27,9 @@ def export(arguments: Arguments, monotonic: Callable[[], float], query: Query) -
     """Run the command."""
     output, results = arguments.text("output"), arguments.text("results")
     if (output is None) == (results is None):
-        given = "both" if output else "neither"
+        options = "both" if output else "neither"
         raise UsageError(
-            f"export: expected -o FILE, for a state, or --results FILE, for rows, got {given}; "
+            f"export: expected -o FILE, for a state, or --results FILE, for rows, got {options}; "
             "name one file"
         )
     logs.to_stderr("text")
@@ -93,8 +93,8 @@ def follow(
 
 
 def _every_s(arguments: Arguments) -> float:
-    given = arguments.real("every") if "every" in arguments.given else FOLLOW_EVERY_S
-    every_s = 0.0 if given is None else given
+    given_seconds = arguments.real("every") if "every" in arguments.given else FOLLOW_EVERY_S
+    every_s = 0.0 if given_seconds is None else given_seconds
     if every_s and not 0.1 <= every_s <= MAX_EVERY_S:
         raise UsageError(
             f"--every: expected 0, or 0.1 to {MAX_EVERY_S:g} seconds, got {every_s:g}; correct it"

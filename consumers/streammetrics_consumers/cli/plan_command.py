@@ -76,8 +76,8 @@ def _chosen(state: Accumulator, named: str | None) -> tuple[Accumulator, str | N
 
 def _names_text(names: Collection[str]) -> str:
     first = sorted(names)[:_MOST_NAMES]
-    rest = f" and {len(names) - len(first):,} more" if len(names) > len(first) else ""
-    return (", ".join(first) or "no metric") + rest
+    suffix = f" and {len(names) - len(first):,} more" if len(names) > len(first) else ""
+    return (", ".join(first) or "no metric") + suffix
 
 
 def _named(watched: str, names: Collection[str]) -> tuple[str, str | None]:
@@ -102,29 +102,29 @@ def _store_tests(
     from streammetrics_consumers.query.experiment_plan import declared
 
     design: Plan | None = None
-    asked = arguments.text("experiment")
+    experiment_name = arguments.text("experiment")
     if config_path is not None:
         config = load_config(config_path)
         store = store or config.store.url
-        if asked is not None and asked not in config.experiments:
+        if experiment_name is not None and experiment_name not in config.experiments:
             raise UsageError(
                 f"--experiment: expected one of {_names_text([*filter(None, config.experiments)])},"
-                f" which the config has, got {asked!r}; correct it"
+                f" which the config has, got {experiment_name!r}; correct it"
             )
-        if (asked or "") in config.experiments:
-            design = plan_of_config(config.experiments[asked or ""])
+        if (experiment_name or "") in config.experiments:
+            design = plan_of_config(config.experiments[experiment_name or ""])
     assert store is not None
     with closing(Ledger.open(store)) as ledger:
         stored = read(ledger, lambda now: {size.pane.metric for size in now.snapshot.panes})
         generation = read(ledger, lambda now: now.version.generation)
-        declaration = declared(generation, asked) if design is None else None
+        declaration = declared(generation, experiment_name) if design is None else None
         if declaration is not None:
             design = declaration.plan
         of_set = (name.rpartition("/") for name in stored)
-        own = experiment_set(asked or "")
-        names = {name for metric_set, _, name in of_set if metric_set in ("", own)}
-        named = arguments.text("metric")
-        watched = design.decision if named is None and design is not None else (named,)
+        own_set = experiment_set(experiment_name or "")
+        names = {name for metric_set, _, name in of_set if metric_set in ("", own_set)}
+        metric_name = arguments.text("metric")
+        watched = design.decision if metric_name is None and design is not None else (metric_name,)
         for name in watched:
             if name is None:
                 raise UsageError(
@@ -132,7 +132,9 @@ def _store_tests(
                     "declared, got none; name one"
                 )
             metric, view = _named(name, names)
-            counted = read(ledger, partial(counted_metric, name=metric, experiment=asked or ""))
+            counted = read(
+                ledger, partial(counted_metric, name=metric, experiment=experiment_name or "")
+            )
             if counted is None:
                 raise UsageError(
                     f"{name}: expected an earlier period in the store, got none that can be read "
@@ -157,12 +159,12 @@ def _metric_tests(
     weights = design.weights(design.epochs[-1] if design.epochs else "")
     total = sum(weights.values())
     horizon = design.horizons.get(name, design.horizon)
-    seen = set()
+    seen_shares = set()
     for treatment in design.treatments:
         shares = weights[design.control] / total, weights[treatment] / total
-        if shares in seen:
+        if shares in seen_shares:
             continue
-        seen.add(shares)
+        seen_shares.add(shares)
         planned = _planned(
             arguments,
             state,
@@ -176,8 +178,8 @@ def _metric_tests(
 
 
 def _renamed(planned: PlannedTest, name: str) -> PlannedTest:
-    gate, *beside = planned.gates
-    return replace(planned, watched=name, gates=(replace(gate, watched=name), *beside))
+    gate, *other_gates = planned.gates
+    return replace(planned, watched=name, gates=(replace(gate, watched=name), *other_gates))
 
 
 def _planned(
@@ -191,8 +193,8 @@ def _planned(
     level: float | None = None,
 ) -> PlannedTest:
     """The test; flags have precedence over what is declared."""
-    given = {name.replace("-", "_"): arguments.real(name) for name in PLANNED}
-    numbers = {name: value for name, value in given.items() if value is not None}
+    flag_values = {name.replace("-", "_"): arguments.real(name) for name in PLANNED}
+    numbers = {name: value for name, value in flag_values.items() if value is not None}
     numbers |= {} if days is None or "days" in numbers else {"days": days}
     numbers |= {} if level is None or "level" in numbers else {"level": level}
     absolute, lift = _effect(arguments.text("effect"))
@@ -226,13 +228,13 @@ def _effect(text: str | None) -> tuple[float | None, float | None]:
     """The absolute and the relative effect of a text, one of them None."""
     if text is None:
         return None, None
-    number, percent, rest = text.replace(" ", "").partition("%")
+    number, percent, trailing_text = text.replace(" ", "").partition("%")
     try:
         value = float(number)
     except ValueError:
-        rest = "?"
+        trailing_text = "?"
         value = 0.0
-    if rest:
+    if trailing_text:
         raise UsageError(
             f"--effect: expected a number, or a number and %, got {text!r}; write 0.001 or 2%"
         )

@@ -113,7 +113,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
                 config.hooks,
                 store_id,
                 begun.generation.id,
-                lambda: [one for one in read_statuses().values() if one is not None],
+                lambda: [snapshot for snapshot in read_statuses().values() if snapshot is not None],
                 monotonic=monotonic,
                 clock=clock,
             )
@@ -329,9 +329,9 @@ def simulate(arguments: Arguments, monotonic: Clock) -> int:
         )
     kinds = [name for name in ("join", "experiments", "exposures") if arguments.is_on(name)]
     if len(kinds) > 1:
-        given = " and ".join(f"--{name}" for name in kinds)
+        flags = " and ".join(f"--{name}" for name in kinds)
         expected = "--join, --experiments or --exposures"
-        raise UsageError(f"simulate: expected {expected}, got {given}; leave one out")
+        raise UsageError(f"simulate: expected {expected}, got {flags}; leave one out")
     kind = kinds[0] if kinds else ""
     _check_topics(where, kind)
     events, seed = arguments.number("events") or 0, arguments.number("seed") or 0

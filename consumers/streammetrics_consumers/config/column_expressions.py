@@ -222,12 +222,12 @@ class _NameResolver:
         if computed is None:
             is_good = self.section.takes_path(where, path)
             return Field(path, _OPERANDS[kind], optional=True) if is_good else None
-        own = self.kinds[path]
-        if kind is not None and own != kind:
+        column_kind = self.kinds[path]
+        if kind is not None and column_kind != kind:
             words = {"number": "a number", "bool": "true or false", "text": "a text"}
-            got = f"the column {path}, which is {words[str(own)]}"
+            got = f"the column {path}, which is {words[str(column_kind)]}"
             hint = "compare it with a number" if kind == "bool" else "use a column of that kind"
             error = expression.refused_field(name, words[kind], got, hint)
             _add_problem(self.section, error)
             return None
-        return Field(path, _OPERANDS[own], computed=computed)
+        return Field(path, _OPERANDS[column_kind], computed=computed)

@@ -198,7 +198,7 @@ class Config:
     @property
     def exposed(self) -> tuple[str, ...]:
         """The experiments that take their arms from exposures."""
-        return tuple(name for name, of in self.experiments.items() if of.is_exposed)
+        return tuple(name for name, experiment in self.experiments.items() if experiment.is_exposed)
 
     @property
     def exposed_unit(self) -> str | None:
@@ -310,8 +310,8 @@ def load_config(
     ids = {} if dedup is None else {"[dedup] event_id": dedup.event_id}
     if exposures is not None:
         exposures = with_experiments(exposure_section, exposures, experiments)
-        named = {**exposures.named_paths, **ids}
-        refuse_objects(exposure_section, {path: where for where, path in named.items()})
+        exposure_paths = {**exposures.named_paths, **ids}
+        refuse_objects(exposure_section, {path: where for where, path in exposure_paths.items()})
         tests = {test.path: f"[exposures] where.{test.name}" for test in exposures.where}
         refuse_objects(exposure_section, tests)
     ids |= {} if join is None else {"[join] id": join.id}

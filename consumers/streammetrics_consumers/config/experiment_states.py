@@ -66,8 +66,8 @@ def counted_metrics(
     experiment: ExperimentConfig, metrics: Sequence[MetricConfig]
 ) -> dict[str, MetricConfig]:
     """The metrics of the config that an experiment counts, by name, each once."""
-    named = (find_watched(name, metrics) for name in experiment.counted)
-    return {watched.metric.name: watched.metric for watched in named if watched is not None}
+    matches = (find_watched(name, metrics) for name in experiment.counted)
+    return {watched.metric.name: watched.metric for watched in matches if watched is not None}
 
 
 def experiment_metrics(
@@ -86,8 +86,8 @@ def experiment_metrics(
         empty = Units(share=experiment.unit_share, max_units=experiment.max_units)
         names = (UNITS, ACTIVE) if experiment.is_exposed else (UNITS,)
         configs += [MetricConfig(name, "Units", {}, {"units": unit}, empty) for name in names]
-    named = (replace(metric, name=prefix + metric.name) for metric in configs)
-    return tuple(sorted(named, key=lambda metric: metric.name))
+    prefixed_metrics = (replace(metric, name=prefix + metric.name) for metric in configs)
+    return tuple(sorted(prefixed_metrics, key=lambda metric: metric.name))
 
 
 def _sums_by_unit(
@@ -95,8 +95,8 @@ def _sums_by_unit(
 ) -> Iterator[MetricConfig]:
     """What interactions read, which are asked of units: beside each decision metric that is a share
     or a mean of a field, what each of a sample of units did."""
-    named = (find_watched(name, metrics) for name in experiment.decision)
-    decisions = {watched.metric.name: watched.metric for watched in named if watched is not None}
+    matches = (find_watched(name, metrics) for name in experiment.decision)
+    decisions = {watched.metric.name: watched.metric for watched in matches if watched is not None}
     for metric in decisions.values() if experiment.interactions else ():
         arguments, takes = _OF_UNIT_SUMS.get(type(metric.plain), {}), metric.plain.arguments()
         inputs = {name: field for name, field in metric.inputs.items() if name in takes}
@@ -172,13 +172,13 @@ def _exposed_set(
     name: str, whole: MetricSet, kinds: tuple[RowKind, ...], metrics: Sequence[MetricConfig]
 ) -> MetricSet:
     """The metrics of an experiment with exposures that count these kinds of rows."""
-    by, keys = whole.slices.by, whole.keys
+    groupings, keys = whole.slices.by, whole.keys
     if kinds == ("event", "exposure"):
-        by = (*by, (*BY, EXPOSED_ON, SINCE))
+        groupings = (*groupings, (*BY, EXPOSED_ON, SINCE))
         keys = {**keys, EXPOSED_ON: EXPOSURE_DAY, SINCE: SPAN_SINCE}
     return replace(
         whole,
-        slices=replace(whole.slices, by=by),
+        slices=replace(whole.slices, by=groupings),
         metrics=tuple(metrics),
         keys=keys,
         declared={**whole.declared, KINDS: list(kinds)},

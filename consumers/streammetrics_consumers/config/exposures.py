@@ -236,9 +236,9 @@ def with_experiments(
     if not exposed:
         section.problem(section.title, _NOT_USED[0], None, _NOT_USED[1])
         return exposures
-    first, *others = exposed
+    first, *other_names = exposed
     unit = exposed[first].unit
-    for name in others:
+    for name in other_names:
         if exposed[name].unit != unit:
             expected = f"{unit!r}, the unit of {first}: all experiments with exposures have one"
             hint = "use the same, or give the experiment the field of its arm, `variant`"
@@ -252,7 +252,7 @@ def with_experiments(
                 experiment.units,
                 "write [exposures] window_s, such as 1_209_600, or leave units out",
             )
-    if exposures.experiment is None and others:
+    if exposures.experiment is None and other_names:
         section.bad(
             "experiment",
             f"the field of the experiment, since {len(exposed)} have exposures",
@@ -262,8 +262,8 @@ def with_experiments(
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
+    suffix = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + suffix
 
 
 EXPOSURE_KEYS: Final = {**keys_of(Mark), **keys_of(ExposuresConfig)}

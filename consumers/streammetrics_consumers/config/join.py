@@ -233,8 +233,8 @@ def read_labels(
         name = paths.pop(argument, join.outcomes[0].name)
         outcome = outcomes.get(str(name))
         if outcome is None:
-            known, expected = list(outcomes), "an outcome of [join.outcomes]"
-            inputs.unknown(inputs.where(argument), expected, name, known)
+            outcome_names, expected = list(outcomes), "an outcome of [join.outcomes]"
+            inputs.unknown(inputs.where(argument), expected, name, outcome_names)
             outcome = join.outcomes[0]
         if outcome.counts != "once" and _takes_only_once(empty, argument):
             expected, got = 'an outcome with counts = "once"', f"{outcome.name} ({outcome.counts})"

@@ -26,10 +26,10 @@ def Single(
     """One value, as `take` makes it of that in the file: None if it is not what is expected."""
 
     def read(section: Section, name: str, value: object) -> T:
-        taken = take(value)
-        if taken is None:
+        taken_value = take(value)
+        if taken_value is None:
             section.refuse(name, expected, hint)
-        return taken
+        return taken_value
 
     return ValueKind(text, read)
 

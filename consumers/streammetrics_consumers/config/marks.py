@@ -98,16 +98,16 @@ def require_distinct(section: Section, marks: Mapping[str, Mark], source: Source
     """Record a problem for marks that one event may have both, and for topics that are not read.
 
     marks: by the setting that has them."""
-    for (where, mark), (other_where, other) in combinations(marks.items(), 2):
-        if mark.excludes(other):
+    for (where, mark), (other_where, other_mark) in combinations(marks.items(), 2):
+        if mark.excludes(other_mark):
             continue
-        if mark.field and other.field and mark.field != other.field:
+        if mark.field and other_mark.field and mark.field != other_mark.field:
             expected = f"the field {mark.field!r} of the other marks"
             hint = "use one field for all marks, or tell them apart by their topics"
-            section.problem(other_where, expected, other.field, hint)
+            section.problem(other_where, expected, other_mark.field, hint)
             continue
         expected = f"a mark that excludes that of {where}"
-        section.problem(other_where, expected, other.plain, "no event may match both")
+        section.problem(other_where, expected, other_mark.plain, "no event may match both")
     for where, mark in marks.items():
         if mark.topic is not None and mark.topic not in source.topics:
             hint = "read that topic too, or identify these events by a field"

@@ -228,11 +228,14 @@ def _metric_type(entry: Section) -> type[Accumulator]:
 
 def _read_settings(entry: Section, kind: type[Accumulator], directory: Path) -> dict[str, Setting]:
     """The settings of a metric, with the defaults of a config."""
-    own, accepted = list(keys_of(MetricEntry)), [setting.name for setting in fields(kind)]
-    names = [name for name in entry.table if name not in own]
+    own_keys, accepted = list(keys_of(MetricEntry)), [setting.name for setting in fields(kind)]
+    names = [name for name in entry.table if name not in own_keys]
     for name in names:
         if name not in accepted:
-            expected, hint = f"a setting of {entry.raw('type')}", did_you_mean(name, own + accepted)
+            expected, hint = (
+                f"a setting of {entry.raw('type')}",
+                did_you_mean(name, own_keys + accepted),
+            )
             entry.problem(entry.where(name), expected, _as_setting(entry.raw(name)), hint)
     settings = {name: _read_setting(entry, name, directory) for name in names if name in accepted}
     settings = {**_defaults(kind, settings), **settings}

@@ -290,9 +290,9 @@ def _read_metrics(section: Section, metrics: Sequence[MetricConfig]) -> tuple[st
     names = section.elements("metrics", expected, 'write for example ["ctr"]', most=MAX_WATCHED)
 
     def read_metric(names: Section, key: str) -> str:
-        known, name = [metric.name for metric in metrics], names.raw(key)
-        if name not in known:
-            names.unknown(names.where(key), "a metric of [metrics]", name, known)
+        metric_names, name = [metric.name for metric in metrics], names.raw(key)
+        if name not in metric_names:
+            names.unknown(names.where(key), "a metric of [metrics]", name, metric_names)
             raise RefusedSetting
         return _read_name(names, key, metrics)
 

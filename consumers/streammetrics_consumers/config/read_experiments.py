@@ -35,8 +35,8 @@ def read_experiments(
     if is_given("layers"):
         layers = _read_layers(section("layers"), [name for name in experiments if name])
         for name, experiment in experiments.items():
-            own = tuple(layer for layer, members in layers.items() if name in members)
-            experiments[name] = replace(experiment, layers=own)
+            own_layers = tuple(layer for layer, members in layers.items() if name in members)
+            experiments[name] = replace(experiment, layers=own_layers)
     return experiments
 
 

@@ -240,8 +240,8 @@ def fields_of(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[Fie
     fields = [field for field in fields if field.kind not in DERIVED]
     by_column: dict[str, Field] = {}
     for event_field in sorted(fields, key=lambda event_field: event_field.optional):
-        known = by_column.setdefault(event_field.column, event_field)
-        by_column[event_field.column] = _read_for_both(known, event_field)
+        earlier_field = by_column.setdefault(event_field.column, event_field)
+        by_column[event_field.column] = _read_for_both(earlier_field, event_field)
     return tuple(by_column.values())
 
 
@@ -326,8 +326,8 @@ def is_unit(field: Field, unit: str) -> bool:
 def exposed_columns(fields: Iterable[Field], unit: str, *, is_joined: bool) -> list[Field]:
     """The fields of an event that are kept until it is closed, sorted by column. Where events are
     joined, none is: their impressions are kept by the join. unit: the field of the unit."""
-    kept = () if is_joined else columns_to_keep(fields)
-    return [field for field in kept if not is_unit(field, unit)]
+    kept_fields = () if is_joined else columns_to_keep(fields)
+    return [field for field in kept_fields if not is_unit(field, unit)]
 
 
 def empty_exposed(columns: Iterable[Field], exposures: ExposuresConfig) -> ExposedRows:

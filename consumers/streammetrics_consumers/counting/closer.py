@@ -100,8 +100,8 @@ class Closer:
             self._join = JoinClosing(config, config.join, ledger.store, max_bytes)
             self._ahead_ms[self._join.metric] = self._join.ahead_ms
         if config.exposures is not None:
-            of = ledger.store, generation
-            self._exposures = ExposureClosing(config, config.exposures, *of, max_bytes, monotonic)
+            args = ledger.store, generation
+            self._exposures = ExposureClosing(config, config.exposures, *args, max_bytes, monotonic)
             self._ahead_ms[self._exposures.metric] = self._exposures.ahead_ms
 
     @property

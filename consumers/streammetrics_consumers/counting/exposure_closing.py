@@ -152,10 +152,10 @@ class ExposureClosing:
     ) -> dict[int, ExposedRows]:
         """The pending events and exposures of the units in one of `readings` parts, by range of
         units: they are read once if they fit into memory, and divided a few rows at a time."""
-        own = [row for row in rows if row.may_share_keys(reading, readings)]
-        sizes, first = ((row, row.nbytes) for row in own), reading * ranges // readings
+        own_rows = [row for row in rows if row.may_share_keys(reading, readings)]
+        sizes, first = ((row, row.nbytes) for row in own_rows), reading * ranges // readings
         places, by_range = range(first, first + ranges // readings), dict[int, ExposedRows]()
-        for together in few(sizes, len(own), self._max_bytes // _READINGS):
+        for together in few(sizes, len(own_rows), self._max_bytes // _READINGS):
             read = self._merged(states(self._store, together), None, 1)
             for place, part in parts_of(read, ranges).items():
                 if place in places:
@@ -214,8 +214,8 @@ class ExposureClosing:
             columns |= dict.fromkeys(self._values, np.zeros(len(positions)))
             keys = []
             for name in self.config.exposed:
-                own = np.array([value == name for value in new.experiments.values], np.bool_)
-                is_own = own[new.experiments.codes[positions]]
+                has_name = np.array([value == name for value in new.experiments.values], np.bool_)
+                is_own = has_name[new.experiments.codes[positions]]
                 codes = np.where(is_own, new.arms.codes[positions], len(new.arms.values))
                 keys.append(exposed_arm(name).column)
                 columns[keys[-1]] = DictionaryColumn(codes, (*new.arms.values, None))

@@ -71,10 +71,10 @@ class PanelStates:
 
     def checked(self, events: CountedEvents, *, expired: bool) -> Iterator[Callable[[], None]]:
         """The functions that add these events; InputError where a metric refuses one."""
-        own = self.check(events)
-        if own is not None:
+        counted_rows = self.check(events)
+        if counted_rows is not None:
             for keyed in self.keyed:
-                yield from keyed.checked(events, *own, expired=expired)
+                yield from keyed.checked(events, *counted_rows, expired=expired)
 
     def states_by_span(self, keying: Keying) -> Iterator[tuple[StatesOfKeying, list[Span]]]:
         """Each different state of one of the keyings, with the spans that it covers."""
@@ -149,12 +149,12 @@ class KeyedStates:
         if self._states is None:
             self._states = self._split()
         index, (panes, total, expired) = self.keyings.index(keying), self._states
-        own = {start: states[index] for start, states in panes.items() if index in states}
+        pane_states = {start: states[index] for start, states in panes.items() if index in states}
         spans: list[Span] = [(None, None)]
-        if len(own) > 1 or index in expired:
+        if len(pane_states) > 1 or index in expired:
             yield total[index], spans
             spans = []
-        for start, state in own.items():
+        for start, state in pane_states.items():
             yield state, [*spans, (start, start + self._windows.pane_ms)]
 
     def _add(self, states: PerKey | Windows, rows: Batch) -> None:
@@ -183,7 +183,9 @@ class KeyedStates:
         for key in state.keys():  # noqa: SIM118 (not a mapping)
             assert isinstance(key, tuple)
             keys[int(str(key[0]))].append(key)
-        return {index: StatesOfKeying(state, own, _own_key) for index, own in keys.items()}
+        return {
+            index: StatesOfKeying(state, own_keys, _own_key) for index, own_keys in keys.items()
+        }
 
 
 def _own_key(key: Key) -> Key:

@@ -247,5 +247,5 @@ def without_repeats(decoded: Decoded, seen: SeenIds) -> Decoded:
         for i in (positions.tolist() if decoded.refused else ())
     }
     left = tuple(event for event in decoded.refused if (event.offset, event.index) not in repeats)
-    rest = decoded.take(np.flatnonzero(~np.isin(decoded.at, positions)))
-    return replace(rest, refused=left, repeated=len(positions))
+    new_events = decoded.take(np.flatnonzero(~np.isin(decoded.at, positions)))
+    return replace(new_events, refused=left, repeated=len(positions))

@@ -81,7 +81,9 @@ class BatchLedger:
             self._error_budget = ErrorBudget(config.store.max_bad_share)
             self._began = False
             self._compactor = IdleCompactor(self.ledger.store, monotonic)
-            every_s = {name: one.look_every_s for name, one in config.experiments.items()}
+            every_s = {
+                name: experiment.look_every_s for name, experiment in config.experiments.items()
+            }
             self._looker = Looker(
                 self.ledger, self.generation.id, every_s, monotonic=monotonic, clock=clock
             )
@@ -148,20 +150,20 @@ class BatchLedger:
     def _commit(
         self, head: Head, batch: int, shards: Sequence[StateShard], reports: Iterable[TaskReport]
     ) -> None:
-        found = combined_report(reports, batch, head.greatest_event_ms)
-        self._error_budget.check([(self.log, found.counters, found.refused)], last=False)
+        report = combined_report(reports, batch, head.greatest_event_ms)
+        self._error_budget.check([(self.log, report.counters, report.refused)], last=False)
         commit = Commit(
             head,
             batch,
             batch + 1,
-            found.greatest_event_ms,
-            found.counters,
+            report.greatest_event_ms,
+            report.counters,
             shards,
-            found.refused,
-            floor_ms=self.generation.floor_ms if found.counters.expired else None,
+            report.refused,
+            floor_ms=self.generation.floor_ms if report.counters.expired else None,
         )
         moved = self.ledger.commit(self.generation, commit)
-        self._error_budget.count(found.counters)
+        self._error_budget.count(report.counters)
         self._compactor.committed(moved)
         self._compactor.step(idle=True)
         self._raise_floor()

@@ -134,12 +134,12 @@ def _merged(rows: DataFrame, job: Job) -> Table:
 def _query_id(rows: DataFrame) -> str:
     """The id of the query running in this thread, as stored in its checkpoint."""
     context = getattr(rows.sparkSession, "_sc", None)  # None over Connect
-    found = None if context is None else context.getLocalProperty(QUERY_ID)
-    if not isinstance(found, str):
+    query_id = None if context is None else context.getLocalProperty(QUERY_ID)
+    if not isinstance(query_id, str):
         raise InputError(
             expected="the id of the streaming query, which identifies its batches",
             got="none, since this is not called by foreachBatch, or over Connect",
             where="LedgerSink",
             hint="pass identity=..., such as the location of the checkpoint",
         )
-    return found
+    return query_id

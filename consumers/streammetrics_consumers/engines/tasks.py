@@ -65,11 +65,11 @@ def require_schema(job: Job, schema: pa.Schema) -> None:
 
     decoder = Decoder(job.config)
     record_times = [] if job.record_time is None else [job.record_time]
-    wanted = [*(path for path in decoder.paths if path not in decoder.optional), *record_times]
+    paths = [*(path for path in decoder.paths if path not in decoder.optional), *record_times]
     needed = [*decoder.needed, *record_times]
     if decoder.filter is not None:
         needed += decoder.filter.lacks(dict(leaves(schema)))
-    why = unread(schema, needed, wanted)
+    why = unread(schema, needed, paths)
     if why is not None:
         raise SourceError(
             f"column {why.field!r} of the query {job.log.topic}: expected a column that [event] "
@@ -141,10 +141,10 @@ def _chunk(batch: pa.RecordBatch, job: Job, start: int) -> Chunk:
     columns = ArrowColumns(batch)
     times: NDArray[np.int64] | None = None
     if job.record_time is not None:
-        found = columns[job.record_time]
-        assert isinstance(found, np.ndarray)
-        written = found.astype("datetime64[ms]").astype(np.int64)
-        times = np.where(np.isnat(found), -1, written)
+        record_times = columns[job.record_time]
+        assert isinstance(record_times, np.ndarray)
+        written = record_times.astype("datetime64[ms]").astype(np.int64)
+        times = np.where(np.isnat(record_times), -1, written)
     return Chunk(
         job.log, start, end, range(start, end), RowTexts(batch), timestamps_ms=times,
         columns=columns,
@@ -193,9 +193,9 @@ def combined_report(
     """
     counters, refused, before = Counters(), [], 0
     times = [] if greatest_event_ms is None else [greatest_event_ms]
-    for one in sorted(reports, key=lambda one: one.task):
-        refused += [replace(r, offset=batch, index=before + r.offset) for r in one.refused]
-        before += one.counters.rows
-        counters += one.counters
-        times += [] if one.greatest_event_ms is None else [one.greatest_event_ms]
+    for report in sorted(reports, key=lambda report: report.task):
+        refused += [replace(r, offset=batch, index=before + r.offset) for r in report.refused]
+        before += report.counters.rows
+        counters += report.counters
+        times += [] if report.greatest_event_ms is None else [report.greatest_event_ms]
     return TaskReport(0, counters, max(times, default=None), tuple(refused))

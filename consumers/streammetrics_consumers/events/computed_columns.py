@@ -126,9 +126,9 @@ class _Batch:
         self, computed: FieldExpression
     ) -> tuple[NDArray[np.generic] | DictionaryColumn, Bad]:
         """The values of an expression, and the reason of each event that has none."""
-        known = self._values.get(computed.digest)
-        if known is not None:
-            return known
+        cached_result = self._values.get(computed.digest)
+        if cached_result is not None:
+            return cached_result
         expression = self._expressions[computed.digest]
         operand_columns: dict[str, object] = {}
         operand_bad: dict[str, Bad] = {}

@@ -126,9 +126,9 @@ class Decoder:
         id_fields = field_of_event_id(config)
         # Only the first fault of an event is reported. The time and the id are converted first, so
         # an event whose fault is in another field has both.
-        first, *rest = config.fields
+        first, *later_fields = config.fields
         self.reading = FieldReader(
-            [first, *id_fields, *rest], in_kafka=config.source.kind == "kafka"
+            [first, *id_fields, *later_fields], in_kafka=config.source.kind == "kafka"
         )
         self.identity = (
             frozenset(field.path for field in (first, *id_fields)) if id_fields else None

@@ -216,7 +216,7 @@ def _field_getter(
 ) -> Callable[[object], object]:
     """A function that returns a field of a decoded event, None if it is absent."""
     read = next(n for n in range(len(path), 0, -1) if path[:n] in attributes)
-    get, rest = attrgetter(attributes[path[:read]]), path[read:]
+    get, inner_path = attrgetter(attributes[path[:read]]), path[read:]
     if len(path) == 1:
         return get
 
@@ -225,6 +225,6 @@ def _field_getter(
             value: object = get(event)
         except AttributeError:  # a parent is not an object
             return None
-        return value_at(value, rest) if rest else value
+        return value_at(value, inner_path) if inner_path else value
 
     return found

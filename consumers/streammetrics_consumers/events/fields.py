@@ -241,10 +241,10 @@ class RecordFields:
                 bad.setdefault(i, why)
         for field in self._optional:
             texts = text_beside(field.path, chunk)
-            known = [None if isinstance(text, Unfit) else text for text in texts]
+            cells = [None if isinstance(text, Unfit) else text for text in texts]
             if field.kind in OPERANDS and not field.path.startswith("key."):
-                known = [None if v is None else from_text(field.kind, str(v)) for v in known]
-            columns[field.column], _ = converter(field)(known, field.path)
+                cells = [None if v is None else from_text(field.kind, str(v)) for v in cells]
+            columns[field.column], _ = converter(field)(cells, field.path)
         return columns, bad
 
     def _texts_at(self, path: str, chunk: Chunk, bad: Bad) -> list[object]:

@@ -140,8 +140,10 @@ def row_of(record: str, value: Mapping[str, object], origin: Origin) -> Row:
     """The row of an object of the JSON of results."""
     cells = dict(_cells("", value))
     slice_ = value.get("slice")
-    named = slice_.get(_VARIANT) if isinstance(slice_, Mapping) else value["treatment_variant"]
-    variant = None if named is None else _text(named)
+    raw_variant = (
+        slice_.get(_VARIANT) if isinstance(slice_, Mapping) else value["treatment_variant"]
+    )
+    variant = None if raw_variant is None else _text(raw_variant)
     cells |= {**dict(zip(NAMES, origin, strict=False)), "record": record, _VARIANT: variant}
     return tuple(map(cells.get, NAMES))
 

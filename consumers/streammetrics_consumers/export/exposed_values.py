@@ -22,12 +22,12 @@ def exposed_values(answer: ExposedAnswer) -> Iterator[Mapping[str, object]]:
         values: dict[str, object] = json.loads(as_bytes(encoder.text(effect)))
         return values
 
-    beside: dict[str, object] = {"unit_view": "so_far"}
+    unit_fields: dict[str, object] = {"unit_view": "so_far"}
     if answer.units == "so_far":
         days = answer.closed_from_ms, answer.closed_to_ms
-        beside = {"unit_view": "closed", "exposed_from_ms": days[0], "exposed_to_ms": days[1]}
+        unit_fields = {"unit_view": "closed", "exposed_from_ms": days[0], "exposed_to_ms": days[1]}
     for effect in answer.beside:
-        yield fields(effect) | beside
+        yield fields(effect) | unit_fields
     for part in answer.since:
         since = {"unit_view": SINCE} | {name: getattr(part, name) for name in DAYS}
         for effect in part.effects:

@@ -247,9 +247,9 @@ class GrowingFile:
         return count
 
     def _write(self, block: bytearray) -> None:
-        rest = memoryview(bytes(block))
-        while rest:
-            rest = rest[os.write(self._file.fileno(), rest) :]
+        remaining_bytes = memoryview(bytes(block))
+        while remaining_bytes:
+            remaining_bytes = remaining_bytes[os.write(self._file.fileno(), remaining_bytes) :]
         self._is_empty = False
 
     def close(self) -> None:

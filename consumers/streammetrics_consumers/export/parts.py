@@ -110,9 +110,9 @@ def write_parquet(path: Path, rows: Iterable[Row]) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns, count, rest = schema(), 0, iter(rows)
+    columns, count, remaining_rows = schema(), 0, iter(rows)
     with pq.ParquetWriter(path, columns, compression="zstd") as writer:
-        while group := list(islice(rest, GROUP_ROWS)):
+        while group := list(islice(remaining_rows, GROUP_ROWS)):
             arrays = [
                 pa.array(cells, field.type)
                 for cells, field in zip(zip(*group, strict=True), columns, strict=True)

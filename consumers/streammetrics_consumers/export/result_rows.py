@@ -71,7 +71,7 @@ def _rows_of(ledger: Ledger, query: Query, part: int, report: Progress) -> Itera
     for finding in results.comparisons:
         yield row_of(COMPARISON, json.loads(as_bytes(encoder.text(finding))), origin)
     if results.exposed_units is not None:
-        yield from (row_of(EXPOSED, one, origin) for one in exposed_values(results.exposed_units))
+        yield from (row_of(EXPOSED, item, origin) for item in exposed_values(results.exposed_units))
 
 
 class WrittenRows:
@@ -104,8 +104,8 @@ class WrittenRows:
         """The rows that the file lacks, or has with another content; they are noted."""
         for row in rows:
             key, content = key_of(row), content_of(row)
-            found = self._database.execute("SELECT content FROM row WHERE key = ?", (key,))
-            if found.fetchone() != (content,):
+            cursor = self._database.execute("SELECT content FROM row WHERE key = ?", (key,))
+            if cursor.fetchone() != (content,):
                 self._note(key, content)
                 yield row
 

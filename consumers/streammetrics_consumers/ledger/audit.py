@@ -292,17 +292,17 @@ def unequal_rows(store: Store, sides: Sequence[tuple[Rows, Rows]]) -> list[tuple
         return {row.id: hashlib.sha256(stored).digest() for row, stored in states}
 
     digests = store.read(work)
-    rest: list[tuple[Rows, Rows]] = []
+    unequal_sides: list[tuple[Rows, Rows]] = []
     for a, b in sides:
-        ours, theirs = (
+        rows_of_a, rows_of_b = (
             {(_range(row), digests.get(row.id)): row for row in side} for side in (a, b)
         )
-        equal = {key for key in ours.keys() & theirs.keys() if key[1] is not None}
-        if len(ours) == len(a) and len(theirs) == len(b):  # no row is there twice
-            a = [row for key, row in ours.items() if key not in equal]
-            b = [row for key, row in theirs.items() if key not in equal]
-        rest.append((a, b))
-    return rest
+        equal = {key for key in rows_of_a.keys() & rows_of_b.keys() if key[1] is not None}
+        if len(rows_of_a) == len(a) and len(rows_of_b) == len(b):  # no row is there twice
+            a = [row for key, row in rows_of_a.items() if key not in equal]
+            b = [row for key, row in rows_of_b.items() if key not in equal]
+        unequal_sides.append((a, b))
+    return unequal_sides
 
 
 def _range(row: DeltaMetadata) -> tuple[int, ...]:

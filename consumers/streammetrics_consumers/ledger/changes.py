@@ -144,10 +144,10 @@ def refuse_unasked(
         experiment = experiment_name(metric_set)
         if not experiment or metric_set not in ended_sets:
             is_part = experiment is not None and metric_set not in ended_sets
-            of = name if is_part else metric_set or name
+            drop_argument = name if is_part else metric_set or name
             problems.append(
                 f"metric {name}: the store counts it, but it is not in the config. Restore it "
-                f"there, or end it with --drop-metric {of}"
+                f"there, or end it with --drop-metric {drop_argument}"
                 + (ENDS_EXPERIMENT if metric_set in ended_sets else "")
             )
     problems += [
@@ -261,34 +261,34 @@ def _refuse_changes(
             refusals.add(_ended_earlier(stored_metric))
         elif stored_metric.fingerprint != fingerprints[name]:
             # Compared as they are stored, so that a tuple and a list are the same.
-            was = stored_metric.description
-            now = json.loads(json.dumps(as_started(was, descriptions[name])))
-            if UNREADABLE in was:
+            description = stored_metric.description
+            now = json.loads(json.dumps(as_started(description, descriptions[name])))
+            if UNREADABLE in description:
                 refusals.add(_unreadable(stored_metric, now))
                 continue
-            variants, left, texts = more_variants(was, now) or frozenset(), now, list[str]()
-            starts, ends = more_epochs(was, now), moved_end(was, now)
+            variants, left, texts = more_variants(description, now) or frozenset(), now, list[str]()
+            starts, ends = more_epochs(description, now), moved_end(description, now)
             if variants:
-                left = {**left, "variant": [now["variant"][0], _values(was)]}
+                left = {**left, "variant": [now["variant"][0], _values(description)]}
             if starts and starts_after(starts[0], counted_ms):
-                left = as_before(left, was, "epochs", "shares")
+                left = as_before(left, description, "epochs", "shares")
             elif starts:
                 hint = "only an epoch that starts after all counted events may be added"
                 refusals.add_metric(
                     stored_metric, [f"the epoch {starts[0]} starts too early; {hint}"]
                 )
             if ends is not None:
-                left = as_before(left, was, "end")
+                left = as_before(left, description, "end")
                 texts += filter(None, [end_refused(ends, counted_ms)])
-            arms = more_arms(was, now)
+            arms = more_arms(description, now)
             if arms:
                 refusals.add(arms_refused(arms, experiment_name(metric_set) or ""))
                 continue
-            if kept_no_late(was, now):
+            if kept_no_late(description, now):
                 is_older = True
                 refusals.add(KEPT_NO_LATE)
                 continue
-            texts += differences(was, left)
+            texts += differences(description, left)
             if name in (ROWS, EXPOSED_ROWS) and all(text.startswith(_COLUMNS) for text in texts):
                 texts.append(KEEPS_NO_MORE)
             if not texts and (variants or starts or ends):
@@ -330,9 +330,9 @@ def _values(description: Description) -> list[object]:
 def _ended_earlier(metric: Metric) -> str:
     """Why a metric that has ended cannot go on unasked, and what to do."""
     name = experiment_name(metric.metric_set)
-    what = f"experiment {name}" if name else f"metric {metric.name}"
+    subject = f"experiment {name}" if name else f"metric {metric.name}"
     return (
-        f"{what}: it was removed from the config earlier and has missed events since. Resume it "
+        f"{subject}: it was removed from the config earlier and has missed events since. Resume it "
         f"with --resume-metric {metric.metric_set or metric.name} (results state what it missed), "
         "or give it another name"
     )

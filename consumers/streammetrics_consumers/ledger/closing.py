@@ -106,8 +106,8 @@ def _stored(
 
 def known_bytes(store: Store, generation: Generation, metric: str) -> int:
     """The bytes of all states of a metric."""
-    own = delta.c.generation == generation.id, delta.c.metric == metric
-    total = select(func.sum(delta.c.nbytes)).where(*own)
+    conditions = delta.c.generation == generation.id, delta.c.metric == metric
+    total = select(func.sum(delta.c.nbytes)).where(*conditions)
     return store.read(lambda connection: int(connection.scalar(total) or 0))
 
 
@@ -120,8 +120,8 @@ def known_states(
 
     def work(connection: Connection) -> list[tuple[DeltaMetadata, bytes]]:
         rows = read_rows(connection, delta.c.generation == generation.id, delta.c.metric == metric)
-        own = [row for row in rows if row.may_share_keys(key_range, ranges)]
-        return [(row, state_bytes(row, data)) for row, data in read_states(connection, own)]
+        range_rows = [row for row in rows if row.may_share_keys(key_range, ranges)]
+        return [(row, state_bytes(row, data)) for row, data in read_states(connection, range_rows)]
 
     return store.read(work)
 
@@ -150,9 +150,9 @@ def write_closing(
                 return  # the earlier try succeeded just now
             raise Fenced("another process has closed these events")
         _require_counted(connection, generation, logs)
-        for known in read:
-            now = _pending(connection, generation, known.metric, known.before_ms)
-            if frozenset(now.rows) != frozenset(known.rows):
+        for metadata in read:
+            now = _pending(connection, generation, metadata.metric, metadata.before_ms)
+            if frozenset(now.rows) != frozenset(metadata.rows):
                 raise Fenced("rows were merged or added meanwhile")
         for start in range(0, len(ids), _ROWS_A_QUERY):
             connection.execute(
@@ -167,14 +167,14 @@ def write_closing(
 def _require_counted(connection: Connection, generation: Generation, logs: Sequence[Head]) -> None:
     """Raise WentBack unless these logs are counted as far as their heads say."""
     now = {head.id: head for head in read_heads(connection, *live(generation))} if logs else {}
-    for known in logs:
-        stored = now.get(known.id)
+    for log_head in logs:
+        stored = now.get(log_head.id)
         if (
             stored is None
-            or stored.partition != known.partition
-            or stored.next_offset < known.next_offset
+            or stored.partition != log_head.partition
+            or stored.next_offset < log_head.next_offset
         ):
-            raise WentBack(f"{known.partition} is counted less far: the store went back")
+            raise WentBack(f"{log_head.partition} is counted less far: the store went back")
 
 
 def _pending(

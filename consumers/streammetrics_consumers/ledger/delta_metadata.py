@@ -283,8 +283,8 @@ def states_each(
     """Each row with its state, as `state_of`, in no particular order. What one also stands for
     (coarser groupings, the total beside a window) is decoded once, if its rows come one after
     another; the states are separate."""
-    for _, group in groupby(rows, key=lambda one: (one[1], one[0].nbytes)):
-        pairs = sorted(group, key=lambda one: one[0].sum_of is None)  # the states themselves last
+    for _, group in groupby(rows, key=lambda pair: (pair[1], pair[0].nbytes)):
+        pairs = sorted(group, key=lambda pair: pair[0].sum_of is None)  # the states themselves last
         state = sm.PerKey.from_bytes(state_bytes(*pairs[0]))
         for row, _ in pairs[:-1]:
             sum_of = row.sum_of

@@ -71,9 +71,9 @@ def end_refused(ends: tuple[int | None, int | None], counted_ms: int | None) -> 
 def as_before(now: Description, was: Description, *names: str) -> dict[str, object]:
     """A description with these parts of the plan of an earlier one."""
     plan, earlier = (cast("Description", description[EXPERIMENT]) for description in (now, was))
-    others = {name: value for name, value in plan.items() if name not in names}
-    kept = {name: earlier[name] for name in names if name in earlier}
-    return {**now, EXPERIMENT: {**others, **kept}}
+    other_parts = {name: value for name, value in plan.items() if name not in names}
+    earlier_parts = {name: earlier[name] for name in names if name in earlier}
+    return {**now, EXPERIMENT: {**other_parts, **earlier_parts}}
 
 
 def plan_that_stays(plan: Description) -> dict[str, object]:

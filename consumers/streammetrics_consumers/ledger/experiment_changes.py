@@ -31,7 +31,7 @@ def experiment_changes(
     config; those that have ended before are left out. epochs, ends: see `ExperimentChange`, by
     metric set."""
     live = {metric.name for metric in current.metrics if not metric.ended}
-    known = {metric.name for metric in current.metrics}
+    known_metrics = {metric.name for metric in current.metrics}
     names = dict.fromkeys(
         name
         for metric in (*descriptions, *sorted(live))
@@ -41,7 +41,7 @@ def experiment_changes(
         ExperimentChange(
             name,
             *_kind(
-                {metric for metric in known if _is_of(metric, name)},
+                {metric for metric in known_metrics if _is_of(metric, name)},
                 {metric for metric in live if _is_of(metric, name)},
                 {metric for metric in descriptions if _is_of(metric, name)},
                 changes,
@@ -88,7 +88,7 @@ def _other_texts(
     for metric in current.metrics:
         if not _is_of(metric.name, name) or metric.name not in descriptions:
             continue
-        was = cast("Mapping[str, object]", metric.description.get(SHOWN, {}))
+        stored_texts = cast("Mapping[str, object]", metric.description.get(SHOWN, {}))
         now = json.loads(json.dumps(descriptions[metric.name].get(SHOWN, {})))
-        differ.update(key for key in {*was, *now} if was.get(key) != now.get(key))
+        differ.update(key for key in {*stored_texts, *now} if stored_texts.get(key) != now.get(key))
     return tuple(sorted(differ.difference(_NO_TEXTS)))

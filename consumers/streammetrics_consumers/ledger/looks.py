@@ -73,7 +73,7 @@ def heads_of(heads: Sequence[Head], retry: int) -> dict[str, int]:
     one of its name is `clicks/0#1`; label windows have no entry before the first is closed. So the
     offsets only rise. `retry` is the number of the last retry."""
     offsets: dict[str, int] = {}
-    for log_head in sorted(heads, key=lambda one: one.id):
+    for log_head in sorted(heads, key=lambda head: head.id):
         name, earlier = str(log_head.partition), 0
         while name in offsets:
             earlier += 1

@@ -68,7 +68,7 @@ def packed(state: bytes, arrays: Sequence[Array]) -> bytes:
         return b""
     arrays = arrays[:_MOST]
     table = np.zeros(len(arrays), _ENTRY)
-    rest, planes, end = [b""], list[bytes](), 0
+    pieces, planes, end = [b""], list[bytes](), 0
     for i, (first, width, n) in enumerate(arrays):
         values = np.frombuffer(state, f"<u{width}", n, first)
         change = 0
@@ -82,11 +82,11 @@ def packed(state: bytes, arrays: Sequence[Array]) -> bytes:
             forms[place], parts = _plane(plane.astype(np.uint8))
             planes += parts
         table[i] = first, n, width, change, forms
-        rest.append(state[end:first])
+        pieces.append(state[end:first])
         end = first + n * width
-    rest[0] = table.tobytes()
-    rest.append(state[end:])
-    first_stream = _deflated(rest, zlib.Z_DEFAULT_STRATEGY)
+    pieces[0] = table.tobytes()
+    pieces.append(state[end:])
+    first_stream = _deflated(pieces, zlib.Z_DEFAULT_STRATEGY)
     start = _START.pack(_MAGIC, _VERSION, len(state), len(arrays), len(first_stream))
     stored = b"".join((start, first_stream, _deflated(planes, zlib.Z_RLE)))
     return stored if len(stored) < len(state) else b""
@@ -120,11 +120,11 @@ def _read(stored: bytes) -> bytes:
         raise ValueError(f"{n_arrays} arrays, more than {_MOST}")
     middle = _START.size + n_first
     n_table = n_arrays * _ENTRY.itemsize
-    rest = _inflated(stored[_START.size : middle], n_table + size)
-    if len(rest) < n_table:
-        raise ValueError(f"{len(rest)} bytes for {n_arrays} arrays")
-    table = np.frombuffer(rest, _ENTRY, n_arrays).tolist()
-    stream = np.frombuffer(rest, np.uint8)
+    first_stream = _inflated(stored[_START.size : middle], n_table + size)
+    if len(first_stream) < n_table:
+        raise ValueError(f"{len(first_stream)} bytes for {n_arrays} arrays")
+    table = np.frombuffer(first_stream, _ENTRY, n_arrays).tolist()
+    stream = np.frombuffer(first_stream, np.uint8)
     planes, state = _Planes(_inflated(stored[middle:], size)), np.empty(size, np.uint8)
     offset, end = n_table, 0
     for first, n, width, change, every in table:

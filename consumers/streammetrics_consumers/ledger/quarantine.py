@@ -167,13 +167,13 @@ def open_by_reason(
         many = func.count()
         query = select(quarantine.c.reason, many).where(*conditions).group_by(quarantine.c.reason)
         numbers = {str(reason): int(n) for reason, n in connection.execute(query)}
-        reasons = dict(sorted(numbers.items(), key=lambda one: (-one[1], one[0])))
+        reasons = dict(sorted(numbers.items(), key=lambda item: (-item[1], item[0])))
         last = (
             select(quarantine.c.id).where(*conditions).order_by(quarantine.c.id.desc()).limit(limit)
         )
         ids = list(connection.scalars(last))
         rows = read_quarantine(connection, quarantine.c.id.in_(ids), limit=limit)
-        return reasons, sorted(rows, key=lambda one: -one.id)
+        return reasons, sorted(rows, key=lambda row: -row.id)
 
     return store.read(work)
 

@@ -57,12 +57,12 @@ class SentHooks:
         homes = [self._identity()] if self._path is None else self._file_homes()
 
         def work(connection: Connection, _: bool) -> str | None:
-            known = connection.scalar(select(meta.c.value).where(meta.c.key == HOME))
-            why = self._why_held(connection, known, homes)
+            known_home = connection.scalar(select(meta.c.value).where(meta.c.key == HOME))
+            why = self._why_held(connection, known_home, homes)
             if why is not None:
                 change_state(connection, ["waiting"], "held", now_ms)
                 return why
-            if known is None:
+            if known_home is None:
                 _set_home(connection, homes[-1] if homes else self._new_home())
             for message, state, answer in self._sent():
                 restore(connection, message, state, answer)
@@ -87,7 +87,7 @@ class SentHooks:
         """Remember an event before its first attempt. Raises OSError."""
         message, subject = row.message, row.message.subject
         if row.attempts > 1 and any(
-            known.key == message.key and known.hook == message.hook for known, _, _ in self._sent()
+            entry.key == message.key and entry.hook == message.hook for entry, _, _ in self._sent()
         ):
             return
         values = {

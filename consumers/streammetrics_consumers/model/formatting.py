@@ -223,13 +223,13 @@ def iso_utc(ms: int) -> str:
     >>> iso_utc(86_400_000), iso_utc(1574553663979), iso_utc(10**18)
     ('1970-01-02T00:00:00Z', '2019-11-24T00:01:03.979Z', '1000000000000000000 ms')
     """
-    seconds, rest = divmod(ms, 1000)
+    seconds, milliseconds = divmod(ms, 1000)
     try:
         moment = datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
         return f"{ms} ms"
     text = moment.isoformat(timespec="seconds").removesuffix("+00:00")
-    return text + (f".{rest:03d}Z" if rest else "Z")
+    return text + (f".{milliseconds:03d}Z" if milliseconds else "Z")
 
 
 def _exponent(size: float) -> int:

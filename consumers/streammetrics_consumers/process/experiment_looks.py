@@ -165,8 +165,8 @@ def _days(
     for row, stored in now.states(rows):
         start_ms = row.pane.start_ms
         assert start_ms is not None
-        known = units_by_day.setdefault(start_ms // DAY_MS, {})
-        add_units(declaration, known, state_of(row, stored))
+        units_by_epoch = units_by_day.setdefault(start_ms // DAY_MS, {})
+        add_units(declaration, units_by_epoch, state_of(row, stored))
     return units_by_day
 
 
@@ -292,8 +292,8 @@ class Looker:
                 if counted is not None:
                     self._ends[name] = counted
         except (StoreUnavailable, TooLarge, StreamMetricsError) as error:
-            which = f"the experiment {name}" if name else "the experiment"
-            log.warning("%s; this look at %s is skipped", error, which)
+            subject = f"the experiment {name}" if name else "the experiment"
+            log.warning("%s; this look at %s is skipped", error, subject)
 
     def _counted_at_the_end(self, declaration: DeclaredExperiment) -> _Counted | None:
         """How far an experiment was counted whose end has passed; None of any other."""

@@ -38,8 +38,8 @@ def _lines(config: Config, change: ExperimentChange, heads: Sequence[Head]) -> I
     title = f"experiment {change.name}" if change.name else "experiment"
     match change.kind:
         case "ended":
-            kept = "; it stays readable" if change.name else ""
-            yield f"{title}: a run ends it; it counts no event from then on{kept}"
+            suffix = "; it stays readable" if change.name else ""
+            yield f"{title}: a run ends it; it counts no event from then on{suffix}"
         case "added" if change.name:
             yield f"{title}: added; it would count {_rows_from(config, change.name, heads)}"
         case "resumed" if change.name:
@@ -58,8 +58,8 @@ def _parts(change: ExperimentChange, *, archived: bool) -> Iterator[str]:
     if change.end is not None:
         before, after = change.end
         now = "it has no end" if after is None else f"it ends at {iso_utc(after)}"
-        was = "had none before" if before is None else f"was {iso_utc(before)}"
-        yield f"{now} ({was})"
+        earlier_end = "had none before" if before is None else f"was {iso_utc(before)}"
+        yield f"{now} ({earlier_end})"
     if change.name:  # the lines of metrics and epochs say it of that without a name
         yield from (f"a new epoch starts at {start}" for start in change.epochs)
         yield from (f"{metric} is added from the offsets reached so far" for metric in change.added)
@@ -86,6 +86,6 @@ def _rows_from(config: Config, name: str, heads: Sequence[Head]) -> str:
 
 def _offsets(heads: Sequence[Head]) -> str:
     logs = [f"{head.partition} {head.next_offset}" for head in heads if not head.is_join]
-    rest = len(logs) - MOST_LOGS
-    more = [f"and {rest} more logs"] if rest > 0 else []
-    return ", ".join([*logs[:MOST_LOGS], *more]) or "the first of each log"
+    n_other_logs = len(logs) - MOST_LOGS
+    summary = [f"and {n_other_logs} more logs"] if n_other_logs > 0 else []
+    return ", ".join([*logs[:MOST_LOGS], *summary]) or "the first of each log"

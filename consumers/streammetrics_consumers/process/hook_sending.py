@@ -154,15 +154,15 @@ class HookSender:
 
     def _report(self, hook: HookConfig, row: HookRow, state: HookState, reply: HookReply) -> None:
         subject = row.message.subject
-        which = formatting.name(
+        description = formatting.name(
             " ".join(filter(None, (subject.event, row.message.name, subject.metric, subject.arm))),
             200,
         )
         if state == "sent":
-            log.info("hook %s: sent %s", hook.name, which)
+            log.info("hook %s: sent %s", hook.name, description)
         else:
             ends = "given up" if state == "failed" else "trying again"
-            log.warning("hook %s: %s: %s; %s", hook.name, which, reply.text, ends)
+            log.warning("hook %s: %s: %s; %s", hook.name, description, reply.text, ends)
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)

@@ -159,7 +159,7 @@ def check(
 
 def _metric_lines(changes: Changes) -> list[str]:
     """A line for each change, but for those of experiments with names, which have their own."""
-    named = {start for change in changes.experiments if change.name for start in change.epochs}
+    own_epochs = {start for change in changes.experiments if change.name for start in change.epochs}
     plain = {start for change in changes.experiments if not change.name for start in change.epochs}
     return [
         template.format(name)
@@ -184,7 +184,7 @@ def _metric_lines(changes: Changes) -> list[str]:
             (changes.epochs, "epoch {}: new; the experiment continues with it"),
         )
         for name in names
-        if not experiment_name(name.rpartition("/")[0]) and name not in named - plain
+        if not experiment_name(name.rpartition("/")[0]) and name not in own_epochs - plain
     ]
 
 

@@ -82,8 +82,8 @@ def begin(
         log.info("generation %d starts", number)
     changes = begun.changes
     for name in changes.ended_experiments:
-        what = f"experiment {name} ends" if name else "the running experiment ends"
-        log.warning("generation %d: %s", number, what)
+        message = f"experiment {name} ends" if name else "the running experiment ends"
+        log.warning("generation %d: %s", number, message)
     for name in changes.moved_ends:
         log.info("generation %d: %s ends at another time", number, name)
     for names, template in (
@@ -125,7 +125,7 @@ def run(
     ):
         ledger = RecordingLedger(opened.store, status, monotonic, moved)
         generation = begin(ledger, config, requested=options.requested).generation
-        every_s = {name: one.look_every_s for name, one in config.experiments.items()}
+        every_s = {name: experiment.look_every_s for name, experiment in config.experiments.items()}
         looker = Looker(
             ledger, generation.id, every_s, monotonic=monotonic, clock=clock, hooks=config.hooks
         )

@@ -91,7 +91,7 @@ class StallWatch:
         if not any(map(_has_events, statuses)):
             self._moved_s = self._monotonic()
             return None
-        commits = [one.committed_s for one in statuses if one.committed_s is not None]
+        commits = [status.committed_s for status in statuses if status.committed_s is not None]
         self._moved_s = max([self._moved_s, *commits])
         return self._moved_s
 
@@ -124,9 +124,9 @@ class StallWatch:
 def _has_events(status: WorkerStatus) -> bool:
     """Whether a worker has read, or could read, events that are not committed."""
     return any(
-        (one.counted is not None and one.position > one.counted)
-        or (one.end is not None and one.end > one.position)
-        for one in status.partitions
+        (partition.counted is not None and partition.position > partition.counted)
+        or (partition.end is not None and partition.end > partition.position)
+        for partition in status.partitions
     )
 
 

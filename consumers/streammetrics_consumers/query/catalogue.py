@@ -160,9 +160,9 @@ class Catalogue:
 
         def read(now: StoreView) -> tuple[object, bytes]:
             made_of = now.version, generations
-            known = self._written.get((generation, experiment))
-            if known is not None and known[0] == made_of:
-                return known
+            cached_answer = self._written.get((generation, experiment))
+            if cached_answer is not None and cached_answer[0] == made_of:
+                return cached_answer
             query = Query(experiment=experiment)
             snapshot = asked_snapshot(now.snapshot, query)
             design = declared(snapshot.generation, experiment)

@@ -129,18 +129,20 @@ class ExperimentIndex:
             panes.setdefault(size.pane.metric, []).append(size.pane)
         for design in designs:
             checkpoint()
-            own = design.panes(pane for name in design.metrics for pane in panes.get(name, ()))
-            phase, period = phase_of(now, design, own), period_of(now, design, own)
+            own_panes = design.panes(
+                pane for name in design.metrics for pane in panes.get(name, ())
+            )
+            phase, period = phase_of(now, design, own_panes), period_of(now, design, own_panes)
             made_of: object = UNREAD
             units: UnitSample | None = None
             unit_views: Mapping[str, str] = {}
             try:
-                total = total_of(now, design, own, self._totals)
+                total = total_of(now, design, own_panes, self._totals)
             except (sm.StateError, TooLarge) as error:
                 looks = now.looks(design.fingerprint)
                 entry = _unread(design, phase, f"{_what_is_wrong(error)}: {error}.", looks)
             else:
-                entry = self._entry(now, design, own, phase, total)
+                entry = self._entry(now, design, own_panes, phase, total)
                 made_of, units, unit_views = total.made_of, total.units, total.unit_views
             sample = unknown_sample(design, UNREAD) if units is None else units
             is_running = phase == "running"
@@ -239,9 +241,9 @@ def _guardrails(rows: Sequence[WindowFinding]) -> EntryGuardrails:
     rails = [row for row in rows if row.guardrail]
     broken = [row.contrast.watched for row in rails if row.finding.verdict == "broken"]
     required = [row.finding.verdict for row in rails if row.required]
-    kept = sum(verdict == "kept" for verdict in required)
+    n_kept = sum(verdict == "kept" for verdict in required)
     n_broken = sum(verdict == "broken" for verdict in required)
-    return EntryGuardrails(tuple(dict.fromkeys(broken)), kept, len(required) - kept - n_broken)
+    return EntryGuardrails(tuple(dict.fromkeys(broken)), n_kept, len(required) - n_kept - n_broken)
 
 
 def _effect(

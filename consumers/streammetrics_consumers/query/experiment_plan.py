@@ -122,9 +122,9 @@ class DeclaredExperiment:
 
     def total_panes(self, panes: Iterable[Pane]) -> list[Pane]:
         """The panes since the start of the states that its comparisons need."""
-        own = self.panes(panes)
-        return window_panes(own, None, None) + (
-            cohort_panes(own) if self.is_of_closed_units else []
+        own_panes = self.panes(panes)
+        return window_panes(own_panes, None, None) + (
+            cohort_panes(own_panes) if self.is_of_closed_units else []
         )
 
     def closed_days(self, closed_ms: int | None) -> int | None:
@@ -206,7 +206,10 @@ def declared(generation: Generation, name: str | None = None) -> DeclaredExperim
     if name is None and not running:
         return None
     if not metrics:
-        names = [known or "'' for the one without a name" for known in experiments_of(generation)]
+        names = [
+            known_name or "'' for the one without a name"
+            for known_name in experiments_of(generation)
+        ]
         raise QueryError(
             expected=f"an experiment of this store ({', '.join(names) or 'it has none'})",
             got=repr(str(name)[:80]),

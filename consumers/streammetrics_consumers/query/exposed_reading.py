@@ -127,7 +127,7 @@ class _Exposed:
         days = _range_of([*closed.values()])
         is_closed = self.design.is_of_closed_units
         reason = reason or self._not_apart()
-        beside = [*self._effects(self._so_far() if is_closed else closed)]
+        other_effects = [*self._effects(self._so_far() if is_closed else closed)]
         window_ms = self.design.window_ms
         sentences = f"Of {_SO_FAR}. {_DELAYS}", self._other(days)
         if is_closed:
@@ -143,7 +143,7 @@ class _Exposed:
             closed_from_ms=None if days is None else days[0] * DAY_MS,
             closed_to_ms=None if days is None else days[1] * DAY_MS,
             other=sentences[1],
-            beside=tuple(beside),
+            beside=tuple(other_effects),
             since=tuple(self._day_effects()),
             funnel=tuple(self._funnel()),
             reason=reason,

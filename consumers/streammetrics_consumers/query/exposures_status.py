@@ -154,8 +154,8 @@ def _share_text(n: int, whole: int) -> str:
 def _read_rows(now: StoreView, rows: Collection[DeltaMetadata]) -> dict[DeltaMetadata, _RowNumbers]:
     read = {}
     for row, stored in now.states(list(rows)):
-        found = cast("sm.ExposedRows", sm.load(state_bytes(row, stored))).compute()
+        numbers = cast("sm.ExposedRows", sm.load(state_bytes(row, stored))).compute()
         read[row] = _RowNumbers(
-            found.events, sum(found.exposures.values()), sum(found.known.values())
+            numbers.events, sum(numbers.exposures.values()), sum(numbers.known.values())
         )
     return read

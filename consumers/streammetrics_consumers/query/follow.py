@@ -254,10 +254,10 @@ class IncrementalView:
         for row, state in states_each(sorted(news.rows, key=_stored_bytes)):
             checkpoint()
             keys = state.keys()
-            for span, known in digests.get((row.pane.metric, row.pane.grouping), {}).items():
+            for span, span_digests in digests.get((row.pane.metric, row.pane.grouping), {}).items():
                 if is_over(span, row.pane.start_ms):
                     for key in keys:
-                        known.pop(key, None)
+                        span_digests.pop(key, None)
             sizes.pop(row.pane, None)
             if row.pane in panes:
                 panes[row.pane].merge(state)
@@ -340,12 +340,12 @@ class _Cached:
     ) -> bytes:
         """What `write` makes of these results, kept for the same object. Others may use the view
         meanwhile."""
-        kept = self._documents.get((query, form))
-        if kept is None or kept[0] is not results:
+        entry = self._documents.get((query, form))
+        if entry is None or entry[0] is not results:
             if len(self._documents) >= ANSWERS:
                 self._documents.clear()
-            kept = self._documents[query, form] = results, write(results)
-        return kept[1]
+            entry = self._documents[query, form] = results, write(results)
+        return entry[1]
 
     @contextmanager
     def taken(self, turn: Turn | None) -> Iterator[None]:

@@ -136,13 +136,13 @@ def side_by_side(slice_: Slice, variants: Sequence[str]) -> tuple[object, ...]:
 
     >>> slices = [{"variant": v, "phase": p} for v in ("new", "old") for p in (1, 2)]
     >>> [" ".join(map(str, one.values())) for one in
-    ...  sorted(slices, key=lambda one: side_by_side(one, ("old", "new")))]
+    ...  sorted(slices, key=lambda slice_: side_by_side(slice_, ("old", "new")))]
     ['old 1', 'new 1', 'old 2', 'new 2']
     """
-    rest = {name: value for name, value in slice_.items() if name != "variant"}
+    common_slice = {name: value for name, value in slice_.items() if name != "variant"}
     order: dict[object, int] = {name: i for i, name in enumerate(variants)}
     variant = slice_.get("variant")
-    return slice_key(rest), order.get(variant, len(order)), slice_key(slice_)
+    return slice_key(common_slice), order.get(variant, len(order)), slice_key(slice_)
 
 
 def _series(cells: Sequence[SliceRow | None]) -> HistorySeries:

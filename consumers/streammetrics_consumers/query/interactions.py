@@ -63,25 +63,25 @@ class Interactions:
         """The interactions of these pairs, of the experiments that count sums by unit, at most
         MOST: those of pairs that come first. P-values are adjusted for all of them."""
         names = {name for pair in pairs for name in pair.names}
-        own = {label_of(member.design): member for member in members if member.unit_views}
+        unit_members = {label_of(member.design): member for member in members if member.unit_views}
         former, self._measured = self._measured, {}
-        for name in names & own.keys():
-            self._measured[name] = _measured(now, own[name], former.get(name))
-        known, self._pairs = self._pairs, {}
-        asked: list[Interaction] = []
+        for name in names & unit_members.keys():
+            self._measured[name] = _measured(now, unit_members[name], former.get(name))
+        former_pairs, self._pairs = self._pairs, {}
+        interactions: list[Interaction] = []
         for pair in pairs:
             measured = {name: self._measured[name] for name in pair.names if name in self._measured}
-            made_of = pair.made_of, {name: found.made_of for name, found in measured.items()}
-            before = known.get(pair.names)
+            made_of = pair.made_of, {name: answer.made_of for name, answer in measured.items()}
+            before = former_pairs.get(pair.names)
             if before is None or before[0] != made_of:
                 checkpoint()
-                metrics = {name: found.metrics for name, found in measured.items()}
+                metrics = {name: answer.metrics for name, answer in measured.items()}
                 before = made_of, experiments.interactions(pair.sample, metrics)
-            if len(asked) + len(before[1]) > MOST:
+            if len(interactions) + len(before[1]) > MOST:
                 break
             self._pairs[pair.names] = before
-            asked += before[1]
-        return tuple(map(_entry, _adjusted(asked)))
+            interactions += before[1]
+        return tuple(map(_entry, _adjusted(interactions)))
 
 
 def _adjusted(asked: Iterable[Interaction]) -> Iterable[Interaction]:

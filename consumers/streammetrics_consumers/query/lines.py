@@ -69,10 +69,10 @@ def line_table(
         line = line_of(window, slice_)
         members[line].append((slice_, key))
         line_names[line] = line_names.get(line) or line_name(slice_)
-    others: Slice = {OTHER: names}
-    rest_key = line_of(window, others)
+    other_slice: Slice = {OTHER: names}
+    rest_key = line_of(window, other_slice)
     if rest:
-        line_names[rest_key] = line_name(others)
+        line_names[rest_key] = line_name(other_slice)
     texts = {line: name.casefold() for line, name in line_names.items()}
     lines = {line: _Line(line, _natural(name), math.nan) for line, name in line_names.items()}
     return LineTable(texts, lines, members, rest_key)
@@ -87,11 +87,11 @@ class LineTables:
 
     def table(self, state: KeyedState) -> LineTable:
         """The table of a state."""
-        keys, rest = state.states.keys(), state.other is not None
-        place = window_key(state.window), state.names, keys, rest
+        keys, has_other = state.states.keys(), state.other is not None
+        place = window_key(state.window), state.names, keys, has_other
         table = self._tables.get(place)
         if table is None:
-            table = line_table(state.window, state.names, keys, rest)
+            table = line_table(state.window, state.names, keys, has_other)
             self._count += len(keys)
             if self._count > self._most:
                 self._tables, self._count = {}, len(keys)
@@ -278,9 +278,15 @@ class FirstLines:
         for key, result in state.results(list(line_of_key)):
             line = line_of_key[key]
             numbers[line] = numbers.get(line, 0.0) + self._number(result, state.metric)
-        rest = line_of(state.window, {OTHER: state.names})
-        if rest in members and state.other is not None and self._counts_for({OTHER: state.names}):
-            numbers[rest] = self._number(Computed.from_state(state.other, "").value, state.metric)
+        other_line = line_of(state.window, {OTHER: state.names})
+        if (
+            other_line in members
+            and state.other is not None
+            and self._counts_for({OTHER: state.names})
+        ):
+            numbers[other_line] = self._number(
+                Computed.from_state(state.other, "").value, state.metric
+            )
         return numbers
 
     def _number(self, result: object, metric: str) -> float:

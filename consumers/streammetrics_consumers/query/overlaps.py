@@ -144,24 +144,26 @@ def _pairs_of_group(group: Sequence[Member]) -> Iterator[RunningPair]:
 def merged(samples: Sequence[UnitSample]) -> UnitSample:
     """The sample of the experiments of all."""
     sample = samples[0]
-    for other in samples[1:]:
-        sample = sample.merged(other)
+    for other_sample in samples[1:]:
+        sample = sample.merged(other_sample)
     return sample
 
 
 def _layer_entry(name: str, group: Sequence[Member]) -> LayerEntry:
     """One layer. Units that are read from another field than those of the first experiment are not
     comparable with these, so they are unknown."""
-    unit = next((one.design.unit for one in group if one.design.unit is not None), None)
+    unit = next((member.design.unit for member in group if member.design.unit is not None), None)
     samples = [
-        one.sample
-        if one.design.unit in (unit, None)
-        else unknown_sample(one.design, f"they are read from {one.design.unit}, not from {unit}")
-        for one in group
+        member.sample
+        if member.design.unit in (unit, None)
+        else unknown_sample(
+            member.design, f"they are read from {member.design.unit}, not from {unit}"
+        )
+        for member in group
     ]
-    periods = {label_of(one.design): one.period for one in group}
+    periods = {label_of(member.design): member.period for member in group}
     [exclusion] = experiments.exclusions({name: [*periods]}, merged(samples), periods)
-    names = tuple(one.design.name for one in group)
+    names = tuple(member.design.name for member in group)
     return LayerEntry(name, names, exclusion.units, exclusion.alarm, exclusion.sentence)
 
 

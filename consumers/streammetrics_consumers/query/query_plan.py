@@ -90,7 +90,7 @@ def plan(snapshot: Snapshot, query: Query) -> dict[str, MetricPlan]:
     """What the query reads of each of its metrics. Raises QueryError if that is nothing."""
     planned = {}
     design = None if query.experiment is None else declared(snapshot.generation, query.experiment)
-    asked = asked_snapshot(snapshot, query)
+    query_snapshot = asked_snapshot(snapshot, query)
     for metric in metrics_of(snapshot, query):
         variants = metric.variants if design is None else design.plan.variants
         _require_variants(variants, query)
@@ -98,7 +98,7 @@ def plan(snapshot: Snapshot, query: Query) -> dict[str, MetricPlan]:
         if design is not None:
             layout = replace(layout, groupings=((VARIANT,),))
         groupings = groupings_of(layout, query)
-        spans = spans_of(asked, query, layout.windows)
+        spans = spans_of(query_snapshot, query, layout.windows)
         plain = query.metric in (None, metric.name) or design is not None
         drifts = tuple(drift for drift in metric.drifts if query.metric in (None, drift.name))
         planned[metric.name] = MetricPlan(layout, groupings, spans, drifts, plain, design)

@@ -349,10 +349,10 @@ def _range_states(
                 query, metric_plan, span, shown, names, kept_state, window, is_part=True
             )
     for span in metric_plan.spans if metric_plan.plain else ():
-        rest = keys[span].other if span in keys else None
-        if rest is not None:
+        other_state = keys[span].other if span in keys else None
+        if other_state is not None:
             shown = window_of(span, snapshot)
-            yield taken(query, shown, names, name, empty[span], rest, is_part=True)
+            yield taken(query, shown, names, name, empty[span], other_state, is_part=True)
 
 
 def _how_many(size: int) -> int:

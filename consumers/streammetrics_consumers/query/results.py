@@ -73,8 +73,8 @@ def results_of(
         n_slices += len(slices)
         expect_slices(n_slices)
         try:
-            more = tuple(config_views.get(metric, ()))
-            state_form = CellForm(form.name, form.views, more, bool(users.get(metric)))
+            metric_views = tuple(config_views.get(metric, ()))
+            state_form = CellForm(form.name, form.views, metric_views, bool(users.get(metric)))
             cells = cache.cells(state, slices, state_form, with_other=with_other)
             headlines: tuple[str, ...] = ()
             for slice_, cell in cells:
@@ -199,10 +199,10 @@ def hole_notes(seen: Snapshot) -> Iterator[str]:
             for start, end in ranges
         ]
         if missed and not metric.ended:
-            rest = f", and {len(missed) - MAX_HOLES} more" if len(missed) > MAX_HOLES else ""
+            suffix = f", and {len(missed) - MAX_HOLES} more" if len(missed) > MAX_HOLES else ""
             yield (
                 f"Metric {metric.name} was dropped and later resumed: it did not count "
-                f"{', '.join(missed[:MAX_HOLES])}{rest}."
+                f"{', '.join(missed[:MAX_HOLES])}{suffix}."
             )
 
 
@@ -219,8 +219,8 @@ def value_rows(result: object) -> Iterator[ValueRow]:
 def ordered_rows(rows: Iterable[SliceRow]) -> tuple[SliceRow, ...]:
     """The rows by window (the total first, then in time order), slice, metric and view."""
     places: dict[tuple[int, int], tuple[object, ...]] = {}  # rows of one state share both objects
-    kept = list(rows)
-    for row in kept:
+    all_rows = list(rows)
+    for row in all_rows:
         place = id(row.window), id(row.slice)
         if place not in places:
             places[place] = window_key(row.window), slice_key(row.slice)
@@ -229,4 +229,4 @@ def ordered_rows(rows: Iterable[SliceRow]) -> tuple[SliceRow, ...]:
     def key(row: SliceRow) -> tuple[int, str, str]:
         return ranks[places[id(row.window), id(row.slice)]], row.metric, row.view
 
-    return tuple(sorted(kept, key=key))
+    return tuple(sorted(all_rows, key=key))

@@ -42,13 +42,13 @@ class KeptRows:
         row_json = Encoder().text
         for row in rows:
             key = id(row.shown), id(row.slice)
-            kept = self._newer.get(key) or self._older.get(key)
-            if kept is None or kept[0] != row:
-                kept = row, as_bytes(row_json(row))
+            entry = self._newer.get(key) or self._older.get(key)
+            if entry is None or entry[0] != row:
+                entry = row, as_bytes(row_json(row))
             if len(self._newer) >= self._half:
                 self._newer, self._older = {}, self._newer
-            self._newer[key] = kept
-            yield kept[1]
+            self._newer[key] = entry
+            yield entry[1]
 
 
 def to_json(results: ResultsAnswer, kept: KeptRows | None = None) -> bytes:

@@ -305,14 +305,14 @@ class FirstBlocks:
                 block = (*start, self._shared(slice_of(key, names), names))
                 blocks[key] = block
                 self._see(block)
-        rest = (*start, self._shared({OTHER: names}, names))
+        other_block = (*start, self._shared({OTHER: names}, names))
         if state.other is not None:
-            self._see(rest)
+            self._see(other_block)
         last = self._first[-1] if self._first else ()
         if keys != known_keys or last != known_last:
             slices = [(slice_of(k, names), k) for k in keys if blocks[k] <= last]
             self._choices[start] = keys, last, slices
-        return slices, rest <= last
+        return slices, other_block <= last
 
     def shows(self, row: SliceRow) -> bool:
         """Whether this row is still among the first blocks."""

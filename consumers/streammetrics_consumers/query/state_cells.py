@@ -125,19 +125,19 @@ class CellCache:
     ) -> Iterator[tuple[Slice, StateCell]]:
         """The cells of these slices of a state, then that of the other keys."""
         kept_as = form.name, form.more, form.users
-        kept: dict[str, StateCell] = {}  # that were found: others may remove them
+        kept_cells: dict[str, StateCell] = {}  # that were found: others may remove them
 
         def needs(digest: str) -> bool:
             key = digest, *kept_as
             cell = self._newer.get(key) or self._older.get(key)
             if cell is not None:
                 self._keep(key, cell)
-                kept[digest] = cell
+                kept_cells[digest] = cell
             return cell is None
 
         for slice_, digest, computed in state.computed(slices, needs, with_other=with_other):
             if computed is None:
-                yield slice_, kept[digest]
+                yield slice_, kept_cells[digest]
                 continue
             cell = form.cell(computed)
             if not computed.drift:

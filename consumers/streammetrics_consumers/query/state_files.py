@@ -266,8 +266,8 @@ def description(state: Accumulator) -> Json:
 
 def settings_json(state: Accumulator) -> dict[str, Json]:
     """The settings that the bytes of a state hold, as plain values; metrics as texts."""
-    held = setting_texts(state)
-    return {name: _setting_json(state.settings()[name]) for name in held}
+    texts_by_name = setting_texts(state)
+    return {name: _setting_json(state.settings()[name]) for name in texts_by_name}
 
 
 def _results_json(states: Iterable[PlainState]) -> Iterator[Json]:

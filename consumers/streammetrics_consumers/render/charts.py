@@ -53,7 +53,7 @@ def figure_of_states(
     theme: Theme,
 ) -> dict[str, object]:
     """A figure of the states of one metric in one window, with a series for each slice."""
-    ordered = sorted(states, key=lambda one: side_by_side(one[0], tables.variants))
+    ordered = sorted(states, key=lambda state: side_by_side(state[0], tables.variants))
     shown = {
         series_name(slice_, tables.control): state.compute()
         for slice_, state in ordered[:MAX_SERIES]
@@ -149,9 +149,9 @@ def _places(slices: Sequence[Slice], tables: TableLayout) -> dict[str, Place]:
     places: dict[str, Place] = {}
     for slice_ in slices:
         colour = len(colours) if OTHER in slice_ else colours.get(slice_["variant"], len(colours))
-        rest = series_name({name: slice_[name] for name in slice_ if name != "variant"})
+        rest_name = series_name({name: slice_[name] for name in slice_ if name != "variant"})
         only_variant = OTHER in slice_ or len(slice_) == 1
-        mark = colour if only_variant else rests.setdefault(rest, len(rests))
+        mark = colour if only_variant else rests.setdefault(rest_name, len(rests))
         places[series_name(slice_, tables.control)] = Place(colour, mark)
     return places
 

@@ -67,12 +67,12 @@ def index_columns(
     cells: dict[str, list[tuple[str, Tone]]] = {
         "experiment": [(entry_name(entry), "neutral") for entry in entries],
         "state": [(entry.state, "neutral") for entry in entries],
-        "advice": [(f"{one.symbol} {one.advice}".strip() or "unknown", one.tone) for one in texts],
-        "guardrails": [(one.guardrails, one.guardrails_tone) for one in texts],
-        "effect": [(f"{one.label} {one.lift or one.effect}".strip(), "neutral") for one in texts],
-        "days": [(one.days, "neutral") for one in texts],
-        "units": [(one.units.removesuffix(CLOSED).rstrip(), "neutral") for one in texts],
-        "sample ratio": [(one.ratio, one.ratio_tone) for one in texts],
+        "advice": [(f"{row.symbol} {row.advice}".strip() or "unknown", row.tone) for row in texts],
+        "guardrails": [(row.guardrails, row.guardrails_tone) for row in texts],
+        "effect": [(f"{row.label} {row.lift or row.effect}".strip(), "neutral") for row in texts],
+        "days": [(row.days, "neutral") for row in texts],
+        "units": [(row.units.removesuffix(CLOSED).rstrip(), "neutral") for row in texts],
+        "sample ratio": [(row.ratio, row.ratio_tone) for row in texts],
     }
     return {title: column for title, column in cells.items() if any(text for text, _ in column)}
 
@@ -112,10 +112,10 @@ def _guardrails(entry: ExperimentEntry) -> tuple[str, Tone]:
         return f"{len(rails.broken)} broken", "bad"
     if rails.broken:
         return f"broken: {formatting.name(rails.broken[0], METRIC)}", "bad"
-    kept = f"{rails.kept} kept" if rails.kept else ""
+    kept_text = f"{rails.kept} kept" if rails.kept else ""
     waiting = f"{rails.waiting} open" if rails.waiting else ""
-    tone: Tone = "good" if kept and not waiting else "neutral"
-    return ", ".join(filter(None, (kept, waiting))), tone
+    tone: Tone = "good" if kept_text and not waiting else "neutral"
+    return ", ".join(filter(None, (kept_text, waiting))), tone
 
 
 def _ratio(entry: ExperimentEntry) -> tuple[str, Tone]:

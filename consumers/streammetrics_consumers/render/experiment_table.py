@@ -50,15 +50,15 @@ def index_parts(answer: ExperimentsAnswer, style: Style) -> Iterator[RenderableT
 def _table(entries: Sequence[ExperimentEntry], style: Style) -> RenderableType:
     """A line for each experiment, with those columns that fit."""
     room = style.width + GAP
-    kept: dict[str, Sequence[tuple[str, Tone]]] = {}
+    fitting_columns: dict[str, Sequence[tuple[str, Tone]]] = {}
     for title, column in index_columns(entries).items():
         width = GAP + max(cell_len(text) for text in (title, *(text for text, _ in column)))
-        if width <= room or not kept:
-            kept[title] = column
+        if width <= room or not fitting_columns:
+            fitting_columns[title] = column
             room -= width
-    table = columns(*kept)
+    table = columns(*fitting_columns)
     for i in range(len(entries)):
-        cells = (column[i] for column in kept.values())
+        cells = (column[i] for column in fitting_columns.values())
         table.add_row(*(Text(text, COLOURS[tone]) for text, tone in cells))
     return table
 

@@ -144,8 +144,8 @@ def _guardrails(n: int) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    rest = [f"and {len(names) - NAMES} more"] if len(names) > NAMES else []
-    return ", ".join([*names[:NAMES], *rest])
+    tail = [f"and {len(names) - NAMES} more"] if len(names) > NAMES else []
+    return ", ".join([*names[:NAMES], *tail])
 
 
 def _axes(rows: Sequence[WindowFinding]) -> Iterator[tuple[str, tuple[tuple[float, str], ...]]]:

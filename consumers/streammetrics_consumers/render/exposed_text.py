@@ -66,8 +66,8 @@ def exposed_tables(answer: ExposedAnswer) -> Iterator[CaptionedTable]:
 def exposures_line(status: ExposureStatus) -> str:
     """The counts of the exposures of a stream in one line."""
     return ", ".join(
-        f"{count} {name.strip()}" + (f" ({more})" if more else "")
-        for name, count, more in exposures_counts(status)
+        f"{count} {name.strip()}" + (f" ({note})" if note else "")
+        for name, count, note in exposures_counts(status)
     )
 
 

@@ -338,8 +338,11 @@ def _table(
     for line, tone in zip(lines, tones, strict=False):
         row_classes = [f' class="{tone}"' if tone and i == names - 1 else look
                        for i, look in enumerate(classes)]  # fmt: skip
-        first, *rest = map(html.escape, line)
-        cells = (f"<td{look}>{text}</td>" for look, text in zip(row_classes[1:], rest, strict=True))
+        first, *later_texts = map(html.escape, line)
+        cells = (
+            f"<td{look}>{text}</td>"
+            for look, text in zip(row_classes[1:], later_texts, strict=True)
+        )
         body += f'<tr><th scope="row">{first}</th>{"".join(cells)}</tr>\n'
     return (
         f'<div class="wide"><table><caption>{caption}</caption>'

@@ -76,9 +76,9 @@ def gather(
             continue
         pictures.append(Picture(metric, kind, _image(spec), str(spec.get("description", ""))))
     report(len(figures), len(figures))
-    named = f", experiment {query.experiment}" if query.experiment else ""
+    suffix = f", experiment {query.experiment}" if query.experiment else ""
     return Material(
-        name=store_name(ledger.store.name) + named,
+        name=store_name(ledger.store.name) + suffix,
         results=reader.results,
         experiment=reader.of,
         verdict=reader.verdict(),

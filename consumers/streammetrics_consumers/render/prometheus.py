@@ -79,10 +79,10 @@ def result_gauges(
     yield _gauge("results_events", "Events counted when the results were read",
                  total.rows_read)  # fmt: skip
     yield from _row_gauges(rows)
-    named = {"": total, **experiments}
-    effects = [(name, row) for name, results in named.items() for row in results.comparisons]
+    all_results = {"": total, **experiments}
+    effects = [(name, row) for name, results in all_results.items() for row in results.comparisons]
     yield from _effect_gauges(effects[:EFFECTS])
-    yield from _experiment_gauges(named)
+    yield from _experiment_gauges(all_results)
     pairs = 0  # and interactions that are left out
     if total.index is not None:
         yield from _meeting_gauges(total.index)
@@ -161,8 +161,14 @@ def _meeting_gauges(index: ExperimentsAnswer) -> Iterator[Metric]:
     )
     for entry in sorted(index.interactions, key=lambda entry: not entry.differs)[:PAIRS]:
         if not math.isnan(entry.adjusted_p):
-            (name, other), (treatment, other_treatment) = entry.experiments, entry.variants
-            labels = [name, _encodable(treatment), entry.metric, other, _encodable(other_treatment)]
+            (name, other_name), (treatment, other_treatment) = entry.experiments, entry.variants
+            labels = [
+                name,
+                _encodable(treatment),
+                entry.metric,
+                other_name,
+                _encodable(other_treatment),
+            ]
             effects.add_metric(labels, float(entry.differs))
     yield from (layers, pairs, effects)
 
@@ -328,9 +334,9 @@ def slice_labels(slice_: Slice) -> tuple[str, str]:
     grouping = slice_.get(OTHER)
     if isinstance(grouping, tuple):
         return OTHER if VARIANT in grouping else "", _encodable(f"{OTHER}={' '.join(grouping)}")
-    rest = (f"{_escaped(name)}={_escaped(_text(value))}" for name, value in sorted(slice_.items())
+    pairs = (f"{_escaped(name)}={_escaped(_text(value))}" for name, value in sorted(slice_.items())
             if name != VARIANT)  # fmt: skip
-    return (_text(slice_[VARIANT]) if VARIANT in slice_ else ""), ",".join(rest)
+    return (_text(slice_[VARIANT]) if VARIANT in slice_ else ""), ",".join(pairs)
 
 
 def _text(value: object) -> str:

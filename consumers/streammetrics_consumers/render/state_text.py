@@ -92,9 +92,9 @@ def _sealed(state: Sealed) -> str:
     n_held, n_buckets = state.buckets
     if not n_buckets:
         return "sealed, without the provenance that would prove it: it merges with no state"
-    rest = "" if state.complete else "; the others have no rows, or are not merged yet"
+    remark = "" if state.complete else "; the others have no rows, or are not merged yet"
     scope = formatting.name(state.scope, 120)
-    return f"sealed: {n_held} of {n_buckets} buckets of users of {scope or 'one scope'}{rest}"
+    return f"sealed: {n_held} of {n_buckets} buckets of users of {scope or 'one scope'}{remark}"
 
 
 def _result(result: object) -> Table:

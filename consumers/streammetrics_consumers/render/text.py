@@ -99,8 +99,8 @@ def results_text(
 
 def title_of(store: str, generation: int, query: Query) -> str:
     """What is shown: the store, its generation, and the experiment if the query names one."""
-    named = f", experiment {query.experiment}" if query.experiment else ""
-    return f"{store_name(store)}, generation {generation}{named}"
+    experiment_suffix = f", experiment {query.experiment}" if query.experiment else ""
+    return f"{store_name(store)}, generation {generation}{experiment_suffix}"
 
 
 def table(
@@ -140,8 +140,8 @@ def table(
     rows = [row for block in shown for row in block.rows]
     if any(row.low < row.high for row in rows):
         measured = any(math.isnan(row.low) and not math.isnan(row.value) for row in rows)
-        rest = ", or measures of error" if measured else ""
-        notes.append(f"{EXACT_WITHIN}: certain bounds; values without them are exact{rest}")
+        suffix = ", or measures of error" if measured else ""
+        notes.append(f"{EXACT_WITHIN}: certain bounds; values without them are exact{suffix}")
     if any(block.banded for block in shown):
         notes.append("band: it holds for all quantiles together, and at all looks")
     parts.append(Text(""))

@@ -109,9 +109,9 @@ def standing(
     if state in ("waiting", "distrusted", "early"):
         return ""
     warning = "" if mixed is None else mixed.sentence
-    rest = sentence.replace(warning, "").strip() if warning else sentence
+    remaining_text = sentence.replace(warning, "").strip() if warning else sentence
     advice = "" if recommendation is None else recommendation.sentence
-    return " ".join(part for part in _ENDS.split(rest) if part not in advice)
+    return " ".join(part for part in _ENDS.split(remaining_text) if part not in advice)
 
 
 def standing_over(declared: DeclaredExperiment | None, total: ResultsAnswer) -> str:

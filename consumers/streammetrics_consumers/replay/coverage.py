@@ -67,5 +67,5 @@ def _offsets_outside(
     edges = np.array(ranges, np.int64)
     before = np.searchsorted(edges[:, 0], offsets, side="right") - 1
     inside = (before >= 0) & (offsets < edges[np.maximum(before, 0), 1])
-    rest: NDArray[np.int64] = offsets[~inside]
-    return rest
+    outside_offsets: NDArray[np.int64] = offsets[~inside]
+    return outside_offsets

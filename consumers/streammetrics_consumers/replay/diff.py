@@ -206,8 +206,8 @@ class _Comparison:
         ranges = ranges_for(sum(row.nbytes for rows in sides for row in rows), KNOWN_BYTES)
         texts: dict[str, None] = {}
         for place in range(ranges):
-            own = [[row for row in rows if row.may_share_keys(place, ranges)] for rows in sides]
-            states = [merged(self.scratch.store, [rows], (place, ranges))[0] for rows in own]
+            parts = [[row for row in rows if row.may_share_keys(place, ranges)] for rows in sides]
+            states = [merged(self.scratch.store, [rows], (place, ranges))[0] for rows in parts]
             texts |= dict.fromkeys(_difference(*states))
             self.found.states += 1
         for text in texts:
@@ -237,9 +237,9 @@ class _Comparison:
         for keys in few(sizes, *SUMS):
             self.found.states += len(keys)
             whole = [(ledger_rows.get(key, ()), log_rows.get(key, ())) for key in keys]
-            rest = unequal_rows(self.scratch.store, whole)
-            open_ = [i for i, (a, b) in enumerate(rest) if a or b]
-            unlike = self._compared([rest[i] for i in open_])
+            remaining_rows = unequal_rows(self.scratch.store, whole)
+            open_ = [i for i, (a, b) in enumerate(remaining_rows) if a or b]
+            unlike = self._compared([remaining_rows[i] for i in open_])
             # If the rest is equal, so is the whole; only minima and the like may agree without.
             differing = [i for i, texts in zip(open_, unlike, strict=True) if texts]
             for i, texts in zip(

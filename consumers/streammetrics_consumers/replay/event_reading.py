@@ -53,15 +53,17 @@ def reading_of(config: Config) -> str:
         "max_event_bytes": config.source.max_event_bytes,
         "max_ahead_s": config.windows.max_ahead_s,
     }
-    named = {name: named for name, named in config.experiments.items() if named.is_named}
-    if named:
+    named_experiments = {
+        name: experiment for name, experiment in config.experiments.items() if experiment.is_named
+    }
+    if named_experiments:
         reading["experiments"] = {
             name: {
                 "variant": experiment.arms.path,
                 "where": [asdict(condition) for condition in experiment.where],
                 **({"unit": experiment.unit} if experiment.is_exposed else {}),
             }
-            for name, experiment in named.items()
+            for name, experiment in named_experiments.items()
         }
     if config.join is not None:
         reading["join"] = {

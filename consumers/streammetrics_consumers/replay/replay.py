@@ -230,8 +230,10 @@ class Replay:
         left_out = [refusal.offset for refusal in refused]
         for metric_set, totals in self._totals:
             positions, offsets = own_rows(metric_set, decoded), offsets_of(decoded)
-            own = offsets if positions is None else offsets[positions]
-            self.coverage.look(totals, own[~np.isin(own, left_out)] if left_out else own)
+            own_offsets = offsets if positions is None else offsets[positions]
+            self.coverage.look(
+                totals, own_offsets[~np.isin(own_offsets, left_out)] if left_out else own_offsets
+            )
         self.found.rows += decoded.rows
         self.at = decoded.chunk.end
 

@@ -142,8 +142,8 @@ class Api:
             looks = view(self._ledger, lambda now: now.looks(fingerprint), generation=generation)
         sent: tuple[SentHook, ...] = ()
         if design is not None:
-            of = design.fingerprint
-            sent = view(self._ledger, lambda now: sent_hooks(now, of), generation=generation)
+            digest = design.fingerprint
+            sent = view(self._ledger, lambda now: sent_hooks(now, digest), generation=generation)
         answer = experiment_answer(results, design, looks, first_ms, sent)
         if choice(request.query_params, "texts") == "tables":
             answer = experiment_with_texts(answer)
@@ -155,10 +155,10 @@ class Api:
         design = None
         if name is not None:
             design = declared(self._ledger.generation(generation), name)
-        of = None if design is None else design.fingerprint
+        digest = None if design is None else design.fingerprint
         return _json(
             request,
-            dumps(view(self._ledger, lambda now: hooks_answer(now, of), generation=generation)),
+            dumps(view(self._ledger, lambda now: hooks_answer(now, digest), generation=generation)),
         )
 
     def experiments(self, request: Request) -> Response:
@@ -214,8 +214,8 @@ class Api:
         if query.by is not None:
             return query
         names = VARIANT | {name for name, _ in query.where}
-        by = self._catalogue.grouping(names, query.generation, query.experiment)
-        return replace(query, by=by)
+        grouping = self._catalogue.grouping(names, query.generation, query.experiment)
+        return replace(query, by=grouping)
 
 
 def _json(request: Request, data: bytes) -> Response:

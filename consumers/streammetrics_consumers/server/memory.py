@@ -58,9 +58,9 @@ def machine_bytes(root: Path = Path("/")) -> int | None:
     """The memory of the machine; None if the system does not tell."""
     try:
         for line in (root / "proc/meminfo").read_text().splitlines():
-            name, _, rest = line.partition(":")
+            name, _, value = line.partition(":")
             if name == "MemTotal":
-                return int(rest.split()[0]) << 10
+                return int(value.split()[0]) << 10
     except (OSError, ValueError, IndexError):
         pass
     return None
@@ -80,8 +80,8 @@ def _groups(root: Path) -> Iterator[tuple[int, PurePosixPath]]:
     except OSError:
         return
     for line in lines:
-        number, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
+        number, _, other_fields = line.partition(":")
+        controllers, _, path = other_fields.partition(":")
         if number == "0" and not controllers:
             yield 2, PurePosixPath(path)
         elif "memory" in controllers.split(","):

@@ -50,8 +50,8 @@ class Token:
             parameters = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
             tokens = [value for name, value in parameters if name == "token"]
             if tokens:
-                rest = [(name, value) for name, value in parameters if name != "token"]
-                return self._enter(scope, rest) if self._is(tokens[0]) else _refused(scope)
+                other_pairs = [(name, value) for name, value in parameters if name != "token"]
+                return self._enter(scope, other_pairs) if self._is(tokens[0]) else _refused(scope)
         return None if self._has(Headers(scope=scope)) else _refused(scope)
 
     def _has(self, headers: Headers) -> bool:

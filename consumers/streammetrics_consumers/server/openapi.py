@@ -182,8 +182,8 @@ def _schemas() -> tuple[list[Schema], Schema]:
     of_kinds = iter(schemas[len(types) + 1 :])
     for record in RECORDS.values():
         components[record.name] = _record_schema(record, of_kinds)
-    named = {name.removesuffix(_ANSWER): schema for name, schema in components.items()}
-    whole = _without_suffix([schemas[: len(OF_JSON)], named])
+    named_schemas = {name.removesuffix(_ANSWER): schema for name, schema in components.items()}
+    whole = _without_suffix([schemas[: len(OF_JSON)], named_schemas])
     return cast("tuple[list[Schema], Schema]", whole)
 
 
@@ -220,9 +220,9 @@ def _without_suffix(schema: object) -> Json:
 
 
 def _get(path: str, summary: str, kind: str, schema: Schema, parameters: tuple[str, ...]) -> Json:
-    taken = [_parameter(path, name) for name in parameters]
+    parameter_objects = [_parameter(path, name) for name in parameters]
     if "{name}" in path:
-        taken.append({"name": "name", "in": "path", "required": True, "schema": _TEXT})
+        parameter_objects.append({"name": "name", "in": "path", "required": True, "schema": _TEXT})
     answers: dict[str, Json] = {"200": _answer(summary, kind, schema)}
     for status, why in _ERRORS.items():
         answers[status] = _answer(why, "application/json", _ERROR)
@@ -230,7 +230,7 @@ def _get(path: str, summary: str, kind: str, schema: Schema, parameters: tuple[s
     return {
         "get": {
             "summary": summary,
-            "parameters": taken,
+            "parameters": parameter_objects,
             "responses": answers,
             "security": security,
         }
@@ -240,8 +240,8 @@ def _get(path: str, summary: str, kind: str, schema: Schema, parameters: tuple[s
 def _webhook() -> Json:
     """The request of a hook; docs/circuit_breaker.md describes it."""
     headers: list[Json] = [
-        {"name": name, "in": "header", "required": True, "schema": _TEXT, "description": what}
-        for name, what in HEADERS.items()
+        {"name": name, "in": "header", "required": True, "schema": _TEXT, "description": meaning}
+        for name, meaning in HEADERS.items()
     ]
     body: dict[str, Json] = {
         "required": True,

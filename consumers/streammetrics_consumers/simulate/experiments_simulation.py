@@ -148,15 +148,15 @@ def true_rates() -> dict[str, dict[str, ArmTruth]]:
     """The true values of each arm, by experiment."""
     ready = _mean_readiness()
     clicks = [Fraction(int(chance.sum()), _LEVELS * _ONE) * ready for chance in _CLICKS]
-    more = [Fraction(8 + arm, 8) for arm in (0, 1)]  # by arm of `autoplay`
+    factors = [Fraction(8 + arm, 8) for arm in (0, 1)]  # by arm of `autoplay`
     bounces = [Fraction(n, 256) for n in BOUNCES_PER_256]
     values = {
-        "ranker": [ArmTruth(ctr * _mean(more), _mean(bounces)) for ctr in clicks],
+        "ranker": [ArmTruth(ctr * _mean(factors), _mean(bounces)) for ctr in clicks],
         "autoplay": [
             ArmTruth(_mean(clicks) * factor, bounce_rate)
-            for factor, bounce_rate in zip(more, bounces, strict=True)
+            for factor, bounce_rate in zip(factors, bounces, strict=True)
         ],
-        "placebo": [ArmTruth(_mean(clicks) * _mean(more), _mean(bounces))] * 2,
+        "placebo": [ArmTruth(_mean(clicks) * _mean(factors), _mean(bounces))] * 2,
     }
     return {name: dict(zip(arms, values[name], strict=True)) for name, arms in ARMS.items()}
 
@@ -170,10 +170,10 @@ def arms_of(experiment: str, seed: int) -> NDArray[np.int64]:
 
 def _arm_texts(arms: Mapping[str, NDArray[np.int64]]) -> list[str]:
     """The arms of each user as JSON."""
-    named = (np.array(ARMS[name])[by_user].tolist() for name, by_user in arms.items())
+    arm_names = (np.array(ARMS[name])[by_user].tolist() for name, by_user in arms.items())
     return [
         json.dumps(dict(zip(arms, names, strict=True)), separators=(",", ":"))
-        for names in zip(*named, strict=True)
+        for names in zip(*arm_names, strict=True)
     ]
 
 
@@ -188,7 +188,7 @@ class _Requests:
         now_ms: int,
         items: int,
     ) -> None:
-        whom, what, click, when = draws
+        whom, item, click, when = draws
         index = np.arange(whom.size) % items
         first = np.arange(whom.size) - index  # the first event of each list
         # Each choice uses its own bits, so all are independent.
@@ -197,8 +197,8 @@ class _Requests:
         self.bounced = (bits_of(whom, 26, 8)[first] < np.array(BOUNCES_PER_256)[autoplay]).astype(
             np.int64
         )
-        self.levels = -np.sort(-bits_of(what, 0, 11).reshape(-1, items)).ravel()
-        self.shown = 1 + (bits_of(what, 11, 16)[first] + 7 * index) % ITEMS  # different in a list
+        self.levels = -np.sort(-bits_of(item, 0, 11).reshape(-1, items)).ravel()
+        self.shown = 1 + (bits_of(item, 11, 16)[first] + 7 * index) % ITEMS  # different in a list
         self.positions = 1 + index
         chance = np.stack(_CLICKS)[ranker, self.levels] * (8 + autoplay) // 8
         ready = np.where(self.users % 2 == 1, readiness(1), readiness(0))

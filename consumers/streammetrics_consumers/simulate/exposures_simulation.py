@@ -167,9 +167,9 @@ class ExposuresSimulation:
         late = bits_of(rows.words, 18, 16) < LATE_PER_65536
         arrived += late * (LEAST_LATE_MS + 2 * bits_of(rows.words, 0, 18))
         twice = bits_of(rows.words, 34, 8) < TWICE_PER_256
-        again = arrived[twice] + 1 + 256 * bits_of(rows.words[twice], 42, 5)
+        repeat_times = arrived[twice] + 1 + 256 * bits_of(rows.words[twice], 42, 5)
         numbers = np.concatenate([numbers, numbers[twice]])
-        return numbers[np.lexsort((numbers, np.concatenate([arrived, again])))], rows
+        return numbers[np.lexsort((numbers, np.concatenate([arrived, repeat_times])))], rows
 
 
 def arms_of(experiment: str, users: int, seed: int) -> Ints:
@@ -204,13 +204,13 @@ def _exposures(
         first = START_MS + (bits_of(word, 2, 32) * span >> 32)
         arms = arms_of(name, len(users), seed)
         by_name[name] = _FirstExposures(np.where(is_exposed, first, _NEVER), arms)
-        others = bits_of(word, 36, 9) < SEVERAL_PER_512
-        for again in range(4):
-            is_sent = is_exposed & (bits_of(word, 34, 2) >= again)
+        has_several_arms = bits_of(word, 36, 9) < SEVERAL_PER_512
+        for repeat in range(4):
+            is_sent = is_exposed & (bits_of(word, 34, 2) >= repeat)
             # Later by at most 1, 2 and 3 days; of the first exposure by nothing.
-            delay = bits_of(later, 20 * max(again - 1, 0), 20) * again * DAY_MS >> 20
-            arm = np.where(others & (again > 0), 1 - arms, arms)
-            mixed = chance * np.uint64(0x9E3779B97F4A7C15 + 2 * again)
+            delay = bits_of(later, 20 * max(repeat - 1, 0), 20) * repeat * DAY_MS >> 20
+            arm = np.where(has_several_arms & (repeat > 0), 1 - arms, arms)
+            mixed = chance * np.uint64(0x9E3779B97F4A7C15 + 2 * repeat)
             sent = CompanyEvents(
                 np.zeros_like(users), users, first + delay, 2 * number + arm, mixed
             )
@@ -268,13 +268,13 @@ def _lines(rows: CompanyEvents, numbers: Ints, seed: int) -> list[bytes]:
     lines = []
     columns = zip(*(column.tolist() for column in (*rows, numbers)), strict=True)
     for kind, user, ms, value, word, number in columns:
-        rest = ""
+        extra_fields = ""
         if KINDS[kind] == "exposure":
-            rest = _ARM_TEXTS[value]
+            extra_fields = _ARM_TEXTS[value]
         elif KINDS[kind] == "purchase":
-            rest = f',"amount":{value // 100}.{value % 100:02d}'
+            extra_fields = f',"amount":{value // 100}.{value % 100:02d}'
         line = (
-            f'{{"kind":"{KINDS[kind]}","ts":"{iso(ms)}","user":"u{user:06d}"{rest},'
+            f'{{"kind":"{KINDS[kind]}","ts":"{iso(ms)}","user":"u{user:06d}"{extra_fields},'
             f'"event_id":"e{seed}-{number:09d}"}}'
         ).encode()
         if word >> 47 & 0xFFFF < BROKEN_PER_65536:

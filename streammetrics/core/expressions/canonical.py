@@ -49,13 +49,13 @@ def _text(tree: Tree, least: int) -> str:
         case Not():
             return _parenthesized(f"not {_text(tree.operand, _NOT)}", _NOT, least)
         case Arithmetic():
-            own = _STRENGTHS[tree.sign]
-            left, right = _text(tree.left, own), _text(tree.right, own + 1)
-            return _parenthesized(f"{left} {tree.sign} {right}", own, least)
+            strength = _STRENGTHS[tree.sign]
+            left, right = _text(tree.left, strength), _text(tree.right, strength + 1)
+            return _parenthesized(f"{left} {tree.sign} {right}", strength, least)
         case Logic():
-            own = _STRENGTHS[tree.word]
-            operands = (_text(operand, own + 1) for operand in tree.operands)
-            return _parenthesized(f" {tree.word} ".join(operands), own, least)
+            strength = _STRENGTHS[tree.word]
+            operands = (_text(operand, strength + 1) for operand in tree.operands)
+            return _parenthesized(f" {tree.word} ".join(operands), strength, least)
         case Relation():
             operands = (_text(operand, _SUM) for operand in tree.operands)
             pairs = zip(("", *tree.signs), operands, strict=True)

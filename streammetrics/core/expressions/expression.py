@@ -293,10 +293,10 @@ class _Evaluation:
                 start = tree.operands[i].start
                 raise self.source.refused(start, "two values of one kind", got, hint)
             if kind == other_kind:
-                held = _equal_or_ordered(sign, a, b)
+                is_true = _equal_or_ordered(sign, a, b)
             else:  # a column of nulls is of any kind
-                held = np.zeros(self.n, np.bool_)
-            flags.append((held, _either(codes, other_codes)))
+                is_true = np.zeros(self.n, np.bool_)
+            flags.append((is_true, _either(codes, other_codes)))
         return reduce(lambda a, b: _joined(a, b, decisive=False), flags)
 
 

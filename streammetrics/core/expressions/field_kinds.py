@@ -66,18 +66,18 @@ class FieldKinds:
 
     def _require(self, tree: Tree, kind: FieldKind) -> FieldKind:
         """Require that a part is of this kind."""
-        own = self._kind(tree)
-        if own is None and isinstance(tree, Name):
+        tree_kind = self._kind(tree)
+        if tree_kind is None and isinstance(tree, Name):
             self.fields[tree.name] = kind
             self._places[tree.name] = tree.start
-        elif own != kind:
+        elif tree_kind != kind:
             raise self._mismatch(tree, kind)
         return kind
 
     def _mismatch(self, tree: Tree, kind: FieldKind) -> InputError:
-        own = self._kind(tree)
+        tree_kind = self._kind(tree)
         words = {"number": "a number", "bool": "a condition", "text": "a text"}
-        got, hint = words[own or "text"], "compare it with ==, or leave it out"
+        got, hint = words[tree_kind or "text"], "compare it with ==, or leave it out"
         if isinstance(tree, TextLiteral):
             got, hint = f"the text {shown(tree.value)}", "compare texts with a field, by == or !="
         elif isinstance(tree, Number):
@@ -85,9 +85,9 @@ class FieldKinds:
             hint = "compare a field with it, as in clicks == 1"
         elif isinstance(tree, Name):
             place = self._places[tree.name] + 1
-            got = f"the field {shown(tree.name)}, which is {words[own or 'text']} at column {place}"
+            got = f"the field {shown(tree.name)}, which is {got} at column {place}"
             hint = "use each field as one kind"
-        elif own == "bool":
+        elif tree_kind == "bool":
             hint = "make it a column of its own: it has no value as a number"
         elif kind == "bool":
             hint = "compare it with a number, as in clicks - views > 0"

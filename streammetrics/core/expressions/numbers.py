@@ -89,25 +89,25 @@ def mixed(floats: Floats, ints: Integers, whole: Flags) -> Numbers:
 def combined(sign: str, a: Numbers, b: Numbers) -> tuple[Numbers, Flags | None]:
     """The results of an operation [n], and which of them 64 bits do not hold; None: none."""
     with np.errstate(all="ignore"):
-        both = _both_whole(a, b)
+        is_whole = _both_whole(a, b)
         if sign == "/":
-            return float_numbers(_quotients(a, b, both)), None
+            return float_numbers(_quotients(a, b, is_whole)), None
         floats: Floats | None = None
-        if not isinstance(both, bool) or not both:
+        if not isinstance(is_whole, bool) or not is_whole:
             floats = _FLOATS[sign](a.rounded(), b.rounded())
-        if isinstance(both, bool) and not both:
+        if isinstance(is_whole, bool) and not is_whole:
             assert floats is not None
             return float_numbers(floats), None
         assert a.ints is not None and b.ints is not None
         ints, beyond = _INTEGERS[sign](a.ints, b.ints)
     lost: Flags | None = None
     if beyond.any():
-        lost = beyond & both
+        lost = beyond & is_whole
         ints = np.where(lost, 0, ints)
         lost = lost if lost.any() else None
-    if floats is None or isinstance(both, bool):
+    if floats is None or isinstance(is_whole, bool):
         return whole_numbers(ints), lost
-    return mixed(floats, ints, np.broadcast_to(both, ints.shape)), lost
+    return mixed(floats, ints, np.broadcast_to(is_whole, ints.shape)), lost
 
 
 def negated(a: Numbers) -> tuple[Numbers, Flags | None]:
@@ -151,8 +151,8 @@ def _chosen(
     negative: Callable[[Flags, Flags], Flags],
 ) -> Numbers:
     """negative: whether of two zeros the chosen one is -0.0, by whether each is."""
-    both = _both_whole(a, b)
-    if isinstance(both, bool) and both:
+    is_whole = _both_whole(a, b)
+    if isinstance(is_whole, bool) and is_whole:
         return whole_numbers(np.asarray(choose(a.ints, b.ints), np.int64))
     x, y = a.rounded(), b.rounded()
     with np.errstate(all="ignore"):
@@ -161,17 +161,17 @@ def _chosen(
     if zeros.any():
         signs = np.where(negative(np.signbit(x), np.signbit(y)), -0.0, 0.0)
         floats = np.where(zeros, signs, floats)
-    if isinstance(both, bool):
+    if isinstance(is_whole, bool):
         return float_numbers(floats)
     ints = np.asarray(choose(a.ints, b.ints), np.int64)
-    return mixed(floats, ints, np.broadcast_to(both, ints.shape))
+    return mixed(floats, ints, np.broadcast_to(is_whole, ints.shape))
 
 
 def compared(sign: str, a: Numbers, b: Numbers) -> Flags:
     """Whether a comparison holds [n]; of a nan only != does."""
     function = _COMPARISONS[sign]
-    both = _both_whole(a, b)
-    if isinstance(both, bool) and both:
+    is_whole = _both_whole(a, b)
+    if isinstance(is_whole, bool) and is_whole:
         return np.asarray(function(a.ints, b.ints), np.bool_)
     x, y = a.rounded(), b.rounded()
     flags = np.asarray(function(x, y), np.bool_)

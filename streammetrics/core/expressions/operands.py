@@ -54,13 +54,13 @@ def operand_of(column: object, name: str, kind: FieldKind | None) -> Operand:
         operand = _object_operand(column, name)
     else:
         operand = _array_operand(vector(column, name), name)
-    own = kind_of(operand)
-    if kind is None or own == kind:
+    own_kind = kind_of(operand)
+    if kind is None or own_kind == kind:
         return operand
     if not len(operand) or (operand.null is not None and operand.null.all()):
         return Operand(_nothing(kind, len(operand)), operand.null)
     expected, hint = _WORDS[kind]
-    got = "True and False" if own == "bool" else _WORDS[own][0]
+    got = "True and False" if own_kind == "bool" else _WORDS[own_kind][0]
     raise InputError(expected=expected, got=got, where=f"column {name!r}", hint=hint)
 
 
@@ -148,15 +148,15 @@ def _plain_numbers(values: Sequence[Any], kinds: set[type], null: Flags | None) 
     """Floats and whole numbers of Python; None if some are of another type, or beyond 64 bits."""
     if not kinds <= {float, int}:
         return None
-    given = values if null is None else [0 if value is None else value for value in values]
+    numbers = values if null is None else [0 if value is None else value for value in values]
     if int not in kinds:
-        return float_numbers(np.array(given, np.float64))
-    whole = np.fromiter((type(value) is not float for value in given), np.bool_, len(given))
+        return float_numbers(np.array(numbers, np.float64))
+    whole = np.fromiter((type(value) is not float for value in numbers), np.bool_, len(numbers))
     try:
         if float not in kinds:
-            return whole_numbers(np.array(given, np.int64))
-        ints = [value if is_whole else 0 for value, is_whole in zip(given, whole, strict=True)]
-        return mixed(np.array(given, np.float64), np.array(ints, np.int64), whole)
+            return whole_numbers(np.array(numbers, np.int64))
+        ints = [value if is_whole else 0 for value, is_whole in zip(numbers, whole, strict=True)]
+        return mixed(np.array(numbers, np.float64), np.array(ints, np.int64), whole)
     except OverflowError:
         return None
 

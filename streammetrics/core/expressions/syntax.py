@@ -162,9 +162,11 @@ class ExpressionText:
         """The text around a place, and a caret below it."""
         first = max(0, start - _BESIDE)
         before = ("…" if first else "") + self.text[first:start]
-        rest = self.text[start : start + _BESIDE]
+        following_text = self.text[start : start + _BESIDE]
         after = "…" if start + _BESIDE < len(self.text) else ""
-        line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in before + rest)
+        line = "".join(
+            c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in before + following_text
+        )
         return f"    {line}{after}\n    {' ' * _width(line[: len(before)])}^"
 
 

@@ -198,7 +198,7 @@ def members_text(members: Collection[int | str]) -> str:
     """
     if not members or not all(type(member) is str or _is_int64(member) for member in members):
         raise ValueError(members)
-    ordered = sorted(set(members), key=lambda one: (isinstance(one, str), one))
+    ordered = sorted(set(members), key=lambda member: (isinstance(member, str), member))
     return encode_key(tuple(ordered)).decode()[1:-1]
 
 

@@ -130,8 +130,8 @@ def hash_texts(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> HashedIds
     >>> hash_texts(data, offsets).tolist() == hash_ids(["ann", "bo"]).tolist()
     True
     """
-    given: tuple[tuple[str, object, str], ...] = (("data", data, "u1"), ("offsets", offsets, "i8"))
-    for name, array, kind in given:
+    arrays: tuple[tuple[str, object, str], ...] = (("data", data, "u1"), ("offsets", offsets, "i8"))
+    for name, array, kind in arrays:
         if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
             raise InputError(
                 expected=f"an array [n] of {np.dtype(kind).name}",

@@ -208,9 +208,9 @@ def _slices(run: Run, first: NDArray[np.bool_], start: int, end: int) -> Iterato
 
 def _next(first: NDArray[np.bool_], start: int) -> int:
     """The first True from here on, or the end."""
-    rest = first[start:]
-    step = int(rest.argmax()) if len(rest) else 0
-    return start + step if len(rest) and rest[step] else len(first)
+    tail = first[start:]
+    step = int(tail.argmax()) if len(tail) else 0
+    return start + step if len(tail) and tail[step] else len(first)
 
 
 def _sums(

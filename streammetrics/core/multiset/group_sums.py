@@ -37,12 +37,12 @@ class GroupSums:
 
     def put(self, groups: NDArray[np.intp], sums: Ints) -> GroupSums:
         """With these sums in place of those of these groups, which ascend."""
-        kept = np.ones(len(self.groups), np.bool_)
-        kept[self._places(groups)[0]] = False
-        numbers = np.concatenate([self.groups[kept], groups])
+        is_kept = np.ones(len(self.groups), np.bool_)
+        is_kept[self._places(groups)[0]] = False
+        numbers = np.concatenate([self.groups[is_kept], groups])
         order = np.argsort(numbers, kind="stable")  # which merges two sorted parts
         return GroupSums(
-            numbers[order], np.concatenate([self.sums[:, kept], sums], axis=1)[:, order]
+            numbers[order], np.concatenate([self.sums[:, is_kept], sums], axis=1)[:, order]
         )
 
     def read(self, groups: NDArray[np.intp], out: Ints) -> None:
@@ -87,11 +87,11 @@ class KeptSums:
         new = old + added.sums
         totals = None if self.totals is None else self.totals.changed(old, new)
         recent = self.recent.put(added.groups, new)
-        kept = KeptSums(self.written, recent, totals)
+        kept_sums = KeptSums(self.written, recent, totals)
         if _SHARE * len(recent.groups) <= len(self.written.groups):
-            return kept
+            return kept_sums
         none = GroupSums(recent.groups[:0], recent.sums[:, :0])
-        return KeptSums(kept.all_groups(), none, totals)
+        return KeptSums(kept_sums.all_groups(), none, totals)
 
     def all_groups(self) -> GroupSums:
         """The sums of all groups."""

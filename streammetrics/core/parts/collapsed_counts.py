@@ -285,12 +285,12 @@ class CollapsedColumn(Column):
         first[slots[numbers] * size + shifted[numbers]] = numbers * self.cells
         codes = first[places]
         new = np.flatnonzero(codes < 0)
-        rest, flat = rows.take(new), table.reshape(-1)
+        new_rows, flat = rows.take(new), table.reshape(-1)
         codes += rows.cells
         codes[new] = 0  # they are added there, and taken away again
         np.add.at(flat, codes, 1 if rows.weights is None else rows.weights)
-        flat[0] -= len(new) if rest.weights is None else rest.weights.sum()
-        return rest
+        flat[0] -= len(new) if new_rows.weights is None else new_rows.weights.sum()
+        return new_rows
 
     def settle(self) -> None:
         """Count everything that is pending."""

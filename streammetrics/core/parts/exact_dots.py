@@ -55,12 +55,12 @@ def add_dots(dots: Sequence[Dot]) -> Rows:
     n, left, totals = len(dots[0].a), [np.arange(0)], [0] * len(dots)
     cut = _CUBES if any(dot.squared for dot in dots) else _PRODUCTS
     for start in range(0, n, _ROWS):
-        some = [x[start : start + _ROWS] for x in columns.values()]
-        grams, rest = _grams(some, cut, cut.depths[0])
-        rows = rest + start
-        if 0 < len(rows) <= len(some[0]) >> 2:
-            more, rest = _grams([x[rows] for x in columns.values()], cut, cut.depths[1])
-            grams, rows = [*grams, *more], rows[rest]
+        parts = [x[start : start + _ROWS] for x in columns.values()]
+        grams, indices = _grams(parts, cut, cut.depths[0])
+        rows = indices + start
+        if 0 < len(rows) <= len(parts[0]) >> 2:
+            more_grams, indices = _grams([x[rows] for x in columns.values()], cut, cut.depths[1])
+            grams, rows = [*grams, *more_grams], rows[indices]
         for gram in grams:
             totals = [*map(add, totals, gram.units(dots, [*columns]))]
         left.append(rows)
@@ -89,20 +89,20 @@ def _grams(columns: Sequence[Column], cut: _Digits, depth: int) -> tuple[Collect
             m = stop - start
             sizes, used, mask = [], 1, None
             for x, power in zip(columns, powers, strict=True):
-                size, rest = 1, None
-                some, free = x[start:stop], digits[used:, :m]
+                size, is_left = 1, None
+                part, free = x[start:stop], digits[used:, :m]
                 if x.itemsize == 1:
-                    free[0] = some
+                    free[0] = part
                 else:
-                    size, rest = cut.digits(some.view(np.float64), power, free, spare[:m], depth)
+                    size, is_left = cut.digits(part.view(np.float64), power, free, spare[:m], depth)
                 sizes.append(size)
                 used += size
                 if cut.squared:
                     _square(digits[used - size : used, :m], digits[used:, :m])
                     sizes.append(2 * size - 1)
                     used += sizes[-1]
-                if rest is not None:
-                    mask = rest if mask is None else np.logical_or(mask, rest, out=mask)
+                if is_left is not None:
+                    mask = is_left if mask is None else np.logical_or(mask, is_left, out=mask)
             if mask is not None:
                 rows = np.flatnonzero(mask)
                 if len(rows) > m >> 2:
@@ -152,20 +152,20 @@ class _Digits(NamedTuple):
         Adding and subtracting 1.5 · 2**52 units rounds to the next of them, which is exact, and so
         is the rest: at most half a unit, or 2**(width - 1) of the next ones.
         """
-        rest = values
+        residual = values
         for size in range(1, depth + 1):
             big, digit = math.ldexp(1.5, power + 53 - self.width * size), digits[size - 1]
-            np.add(rest, big, out=digit)
+            np.add(residual, big, out=digit)
             np.subtract(digit, big, out=digit)
-            some = rest.item(0) == digit.item(0) or rest.item(-1) == digit.item(-1)
-            if some or size * self.width > _DOUBLE:
-                mask = rest != digit
+            has_exact_end = residual.item(0) == digit.item(0) or residual.item(-1) == digit.item(-1)
+            if has_exact_end or size * self.width > _DOUBLE:
+                mask = residual != digit
                 n = np.count_nonzero(mask)
                 if not n:
                     return size, None
-                if n <= len(rest) >> 6 and depth == self.depths[0]:
+                if n <= len(residual) >> 6 and depth == self.depths[0]:
                     break
-            rest = np.subtract(rest, digit, out=spare)
+            residual = np.subtract(residual, digit, out=spare)
         return size, mask
 
     def exponents(self, sizes: Sequence[int], powers: Sequence[int]) -> Iterator[range]:

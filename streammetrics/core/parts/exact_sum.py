@@ -109,8 +109,8 @@ class ExactSumColumn(Column):
             elif len(values) - start < _MANY:
                 self._add_units(as_units(chunk), None)
             else:  # more such chunks are likely to follow
-                rest, _ = self._without_infinities(values[start:], None)
-                self._add_units(sum_by_exponent(rest), None)
+                finite_values, _ = self._without_infinities(values[start:], None)
+                self._add_units(sum_by_exponent(finite_values), None)
                 break
         self.add_units(whole)
 
@@ -128,8 +128,8 @@ class ExactSumColumn(Column):
         slots: AnySlots | None = None,
     ) -> NDArray[np.float64]:
         """Add a · b [n], exact if a, b and a · b are 0 or within 2**±960; return it rounded."""
-        products, rest = two_product(a, b)
-        for part in (products, rest) if rest.any() else (products,):
+        products, errors = two_product(a, b)
+        for part in (products, errors) if errors.any() else (products,):
             self.add(part, slots)
         return products
 
@@ -315,13 +315,13 @@ class ExactSumColumn(Column):
         else:
             self._add_units(as_units(values), slots)
             return
-        levels, rest = sum_by_levels_in_slots(values, add, top, few)
+        levels, remainders = sum_by_levels_in_slots(values, add, top, few)
         for units, exponent in levels:
             self._add_multiples(units, exponent, to)
-        positions = np.flatnonzero(rest != 0)
+        positions = np.flatnonzero(remainders != 0)
         if not len(positions):
             return
-        small, slots = as_units(rest[positions]), slots[positions]
+        small, slots = as_units(remainders[positions]), slots[positions]
         if not isinstance(slots, ManySlots):
             self._add_units(small, slots)
             return

@@ -167,14 +167,14 @@ class NamedSumsColumn(Column):
             for name, term in terms.items()
             if isinstance(term, tuple) or id(term) in factors
         }
-        rest = {name: term for name, term in terms.items() if name not in of_dots}
+        remaining_terms = {name: term for name, term in terms.items() if name not in of_dots}
         rows = add_dots([Dot(self.sums[name], *term) for name, term in of_dots.items()])
         if not len(rows):
-            return rest
+            return remaining_terms
         left = {i: factor[rows] for i, factor in factors.items()}
         for name, (a, b) in of_dots.items():
-            rest[name] = left[id(a)] if b is None else (left[id(a)], left[id(b)])
-        return rest
+            remaining_terms[name] = left[id(a)] if b is None else (left[id(a)], left[id(b)])
+        return remaining_terms
 
     def pairs(self, slots: Slots) -> Iterator[tuple[tuple[int, int], ...]]:
         """For each of these states its sums as units, and n: units / 2 ** n."""
@@ -311,8 +311,8 @@ def scaled_sum(sums: Iterable[Fraction]) -> Fraction:
     Fraction(2, 1)
     """
     near, *far = sums  # others are rare
-    rest = [x * Fraction(2) ** s for x, s in zip(far, SCALES[1:], strict=False) if x]
-    return near + sum(rest) if rest else near
+    far_terms = [x * Fraction(2) ** s for x, s in zip(far, SCALES[1:], strict=False) if x]
+    return near + sum(far_terms) if far_terms else near
 
 
 def scaled_ratio(sums: Sequence[Dyadic]) -> IntegerRatio:

@@ -148,21 +148,21 @@ def sum_by_levels(values: NDArray[np.float64], top: float) -> int | None:
         return 0
     if not 1e-200 < top < 1e200 or differ_much(values[:64], top, 2.0**-85, few=2):
         return None
-    room, rest, total = math.frexp(top)[1], values, 0
+    room, remainders, total = math.frexp(top)[1], values, 0
     whole = np.empty_like(values)
     bits = whole.view(np.int64)
     for level in range(_LEVELS):
         big = math.ldexp(1.5, room + 52 - _DEEP)  # its last bit is worth 2**(room - _DEEP)
-        np.add(rest, big, out=whole)
+        np.add(remainders, big, out=whole)
         units = int(np.add.reduce(bits)) - len(bits) * int(np.float64(big).view(np.int64))
         total += (units + (1 << 63) & _WORD) - (1 << 63) << UNIT + room - _DEEP
         np.subtract(whole, big, out=whole)
         # The first value alone usually shows that something is left of most.
-        if level or rest.item(0) == whole.item(0):
-            left = rest != whole
+        if level or remainders.item(0) == whole.item(0):
+            left = remainders != whole
             if np.count_nonzero(left) <= _FEW:
-                return total + sum(map(_units, (rest[left] - whole[left]).tolist()))
-        rest = np.subtract(rest, whole, out=rest if level else None)
+                return total + sum(map(_units, (remainders[left] - whole[left]).tolist()))
+        remainders = np.subtract(remainders, whole, out=remainders if level else None)
         room -= _DEEP
     return None
 
@@ -216,17 +216,17 @@ def sum_by_levels_in_slots(
     if not 1e-200 < top < 1e200:
         return LevelSums(levels, values)
     room = math.frexp(top)[1]
-    rest, whole = values, np.empty_like(values)
+    remainders, whole = values, np.empty_like(values)
     for level in range(_LEVELS):
         big = math.ldexp(1.5, room + 15)
-        np.add(rest, big, out=whole)
+        np.add(remainders, big, out=whole)
         np.subtract(whole, big, out=whole)
         levels.append((add(whole, room - 37), room - 37))
-        rest = np.subtract(rest, whole, out=rest if level else None)
-        if np.count_nonzero(rest != 0) <= few:  # slow on floats themselves
+        remainders = np.subtract(remainders, whole, out=remainders if level else None)
+        if np.count_nonzero(remainders != 0) <= few:  # slow on floats themselves
             break
         room -= 37
-    return LevelSums(levels, rest)
+    return LevelSums(levels, remainders)
 
 
 def differ_much(

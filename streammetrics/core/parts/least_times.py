@@ -42,15 +42,15 @@ class LeastTimes(RecordSet):
 
     def lacks(self, other: LeastTimes) -> NDArray[np.bool_]:
         """Which of the records of another set have an (id, fields) that is not here; bool [n]."""
-        mine, theirs = self.settled(), other.settled()
-        renamed, unnamed = theirs, np.zeros(len(theirs), np.bool_)
+        own_table, other_table = self.settled(), other.settled()
+        renamed, unnamed = other_table, np.zeros(len(other_table), np.bool_)
         for i, (keys, other_keys) in enumerate(zip(self.keys, other.keys, strict=True)):
             assert keys is not None and other_keys is not None
             places = [keys.positions.get(key, -1) for key in other_keys.values] or [-1]
-            numbers = np.array(places, np.int64)[theirs.fields[i]]
+            numbers = np.array(places, np.int64)[other_table.fields[i]]
             unnamed |= numbers < 0
             renamed = renamed.with_field(i, keys.narrowed(np.maximum(numbers, 0)))
-        _, is_there = _places(mine, self.codes(mine), renamed.ids, self.codes(renamed))
+        _, is_there = _places(own_table, self.codes(own_table), renamed.ids, self.codes(renamed))
         lacking: NDArray[np.bool_] = unnamed | ~is_there
         return lacking
 
@@ -64,10 +64,10 @@ class LeastTimes(RecordSet):
         return table
 
     def _united(self, tables: Sequence[Table]) -> Table:
-        run, *others = tables
+        run, *other_tables = tables
         small: list[Table] = []
         in_order: list[Table] = []
-        for table in others:
+        for table in other_tables:
             is_large = len(table) >= _MANY and _is_ascending(table.ids, self.codes(table))
             (in_order if is_large else small).append(table)
         if small:

@@ -211,9 +211,12 @@ class SampledSumsColumn(Column):
         to[order] = group
         n, n_own = len(firsts), len(self.units.hashes)
         sums = []
-        for own, other in ((self.units.values, more.values), (self.units.weights, more.weights)):
+        for own_sums, other_sums in (
+            (self.units.values, more.values),
+            (self.units.weights, more.weights),
+        ):
             joined = ExactSumColumn(n)
-            for column, places in ((own, to[:n_own]), (other, to[n_own:])):
+            for column, places in ((own_sums, to[:n_own]), (other_sums, to[n_own:])):
                 if column.width:
                     joined.merge(column, places)
             sums.append(_lean(joined))

@@ -65,8 +65,8 @@ class SharedUnits:
         hashes = np.concatenate([piece for piece, _ in pieces])
         words = max(len(members) for _, members in pieces)  # fewer while there were fewer slots
         members, end = np.zeros((words, len(hashes)), np.uint64), 0
-        for piece, own in pieces:
-            members[: len(own), end : end + len(piece)] = own
+        for piece, piece_members in pieces:
+            members[: len(piece_members), end : end + len(piece)] = piece_members
             end += len(piece)
         order = np.argsort(hashes)
         hashes = hashes[order]

@@ -197,7 +197,9 @@ def _distinct_pairs(slots: Slots, hashes: Words, *, runs: bool = False) -> tuple
     slots, hashes = slots[order], hashes[order]
     starts = _first(slots[1:] != slots[:-1])
     if len(slots) > _LONG * len(starts):  # sorting each set takes a fraction of the time of pairs
-        sets = [sorted_distinct(each, runs=runs) for each in np.split(hashes, starts[1:])]
+        sets = [
+            sorted_distinct(slot_hashes, runs=runs) for slot_hashes in np.split(hashes, starts[1:])
+        ]
         return np.repeat(slots[starts], [*map(len, sets)]), np.concatenate(sets)
     order = np.lexsort((hashes, slots))
     slots, hashes = slots[order], hashes[order]

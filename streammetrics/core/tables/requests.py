@@ -78,10 +78,10 @@ def written_columns(
     takes, where = spec.arguments(), request.where
     names = {_long(name, takes): column for name, column in request.names.items()}
     columns: dict[str, Expression | str] = {}
-    given = _given_columns(request)
-    if given or request.condition is not None:  # most tables need no parser
+    given_columns = _given_columns(request)
+    if given_columns or request.condition is not None:  # most tables need no parser
         from streammetrics.core.expressions import expression_of
-    for name, value in given.items():
+    for name, value in given_columns.items():
         argument = _long(name, takes)
         if argument in takes and argument in names:
             raise InputError(
@@ -91,7 +91,7 @@ def written_columns(
                 hint="name it once",
             )
         is_argument = argument in takes
-        if not isinstance(value, str) or value in own or (value in given and value != name):
+        if not isinstance(value, str) or value in own or (value in given_columns and value != name):
             if is_argument or not isinstance(value, str):
                 names[argument] = value
             if isinstance(value, str) and name not in own:
@@ -118,14 +118,14 @@ def written_columns(
 
 
 def _given_columns(request: TableRequest) -> Mapping[str, Names]:
-    given: object = request.columns
-    if given is None:
+    columns: object = request.columns
+    if columns is None:
         return {}
-    if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
-        return given
+    if isinstance(columns, Mapping) and all(isinstance(name, str) for name in columns):
+        return columns
     raise InputError(
         expected="a dict of columns by name",
-        got=shown(given),
+        got=shown(columns),
         where=f"{request.where}, columns",
         hint='write columns={"gain": "reward * weight"}',
     )
@@ -206,8 +206,8 @@ def needed_columns(
     condition. own: all columns of the table. InputError as `arguments_of`."""
     written, names = written_columns(spec, own, request)
     read = columns_read(spec, [*own, *written.columns], names)
-    each = [name for several in read.values() for name in _each_name(several)]
-    return read, written.reads([str(name) for name in each], own)
+    column_names = [name for several in read.values() for name in _each_name(several)]
+    return read, written.reads([str(name) for name in column_names], own)
 
 
 def columns_read(

@@ -81,16 +81,16 @@ def arguments_of(spec: TakesColumns, table: Table, request: TableRequest) -> Tab
     column, and for what is no expression."""
     where, takes, roles = request.where, spec.arguments(), spec._roles()
     table_columns = columns_of(table, where)
-    kept: NDArray[np.intp] | None = None
+    kept_rows: NDArray[np.intp] | None = None
     if request.columns is None and request.condition is None:
         column_names = named_columns(spec, takes, table_columns.names, request)
     else:
         written, column_names = written_columns(spec, table_columns.names, request)
-        own = table_columns
-        rows = RowsOfTable(written, own.names, lambda name: own_column(own, name))
-        kept = rows.kept
-        names = [name for name in written.columns if name not in own.names]
-        table_columns = Columns([*own.names, *names], rows.values)
+        own_columns = table_columns
+        rows = RowsOfTable(written, own_columns.names, lambda name: own_column(own_columns, name))
+        kept_rows = rows.kept
+        names = [name for name in written.columns if name not in own_columns.names]
+        table_columns = Columns([*own_columns.names, *names], rows.values)
     arguments: dict[str, object] = {}
     widths = spec.widths()
     offsets = [argument for argument in takes if roles.get(argument, argument) == OFFSETS]
@@ -115,7 +115,7 @@ def arguments_of(spec: TakesColumns, table: Table, request: TableRequest) -> Tab
         several = [_values(table_columns, name, argument, where, column_names) for name in column]
         join = _table if argument in widths else _tuples
         arguments[argument] = join(argument, column, several)
-    return TableArguments(arguments, kept)
+    return TableArguments(arguments, kept_rows)
 
 
 def _keys(

@@ -147,19 +147,19 @@ class AreaSoFar:
         """Of these groups alone."""
         not_lost, ties, positives, negatives = sums
         groups = GroupPairs(not_lost, ties, positives, negatives, {})
-        kept = Kept(groups, self.weight)
-        sizes, counts = np.unique(kept.denominators, return_counts=True)
+        live_groups = Kept(groups, self.weight)
+        sizes, counts = np.unique(live_groups.denominators, return_counts=True)
         return AreaSoFar(
             self.weight,
             self.bounded,
             int(np.count_nonzero(groups.positives + groups.negatives)),
-            len(kept.small),
+            len(live_groups.small),
             exact_sum(groups.positives),
-            exact_sum(kept.positives) + exact_sum(kept.negatives),
-            kept.total,
+            exact_sum(live_groups.positives) + exact_sum(live_groups.negatives),
+            live_groups.total,
             dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
             {
-                tied: kept.sums(*kept.twice_u(tied), 1)[0]
+                tied: live_groups.sums(*live_groups.twice_u(tied), 1)[0]
                 for tied in ((1, 0, 2) if self.bounded else (1,))
             },
         )
@@ -365,12 +365,12 @@ def area_spread(groups: GroupPairs, weight: str) -> AreaSpread:
     for chunk in _chunks(terms):
         (whole, first, second, _), _ = _digits(chunk)
         areas = (whole << SPREAD_BITS) + (first << SPREAD_BITS - _LIMB) + (second >> _SPARE - _LIMB)
-        top, rest = areas >> _HALF, areas & ((1 << _HALF) - 1)
+        top, low_bits = areas >> _HALF, areas & ((1 << _HALF) - 1)
         squares = chunk.weights * chunk.weights
-        y += (_dot(chunk.weights, top) << _HALF) + _dot(chunk.weights, rest)
-        yn += (_dot(squares, top) << _HALF) + _dot(squares, rest)
+        y += (_dot(chunk.weights, top) << _HALF) + _dot(chunk.weights, low_bits)
+        yn += (_dot(squares, top) << _HALF) + _dot(squares, low_bits)
         yy += _dot(squares, top * top) << 2 * _HALF
-        yy += (_dot(squares, top * rest) << _HALF + 1) + _dot(squares, rest * rest)
+        yy += (_dot(squares, top * low_bits) << _HALF + 1) + _dot(squares, low_bits * low_bits)
         nn += exact_sum(squares)
     for w, twice_u, denominator in terms.others:
         area = _fixed(twice_u, denominator, _DOWN) >> _SPARE

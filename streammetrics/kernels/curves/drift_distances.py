@@ -343,8 +343,8 @@ def _log_1p(t: Floats) -> Floats:
 def _logs(ratios: list[Fraction]) -> list[float]:
     """The logarithms of ratios of counts."""
     near = [ratio(*fraction.as_integer_ratio()) for fraction in ratios]
-    rest = [float(fraction - Fraction(x)) for fraction, x in zip(ratios, near, strict=True)]
-    return log(np.array(near), np.array(rest)).high.tolist() if ratios else []
+    low_parts = [float(fraction - Fraction(x)) for fraction, x in zip(ratios, near, strict=True)]
+    return log(np.array(near), np.array(low_parts)).high.tolist() if ratios else []
 
 
 def _sum(terms: Floats) -> float:

@@ -121,13 +121,16 @@ def counts_of_cells(
     cells, counts = np.concatenate([none, *(table for table, _ in tables)], axis=1)
     bounds = np.concatenate([[0], np.cumsum(buckets)])
     every, firsts = np.repeat(buckets, sizes), np.repeat(bounds[:-1], sizes)
-    wide, rest = np.flatnonzero(cells >= every), np.flatnonzero(cells < every)
-    below, key = cells[rest] + firsts[rest], (cells - every)[wide] + firsts[wide]
+    wide, negative_cells = np.flatnonzero(cells >= every), np.flatnonzero(cells < every)
+    below, key = (
+        cells[negative_cells] + firsts[negative_cells],
+        (cells - every)[wide] + firsts[wide],
+    )
     edges, starts = key.searchsorted(bounds), below.searchsorted(bounds)
     # Each positive bucket has the negatives that it holds, and before it those since the last one.
     ranks = below.searchsorted(key)
     tied = np.append(below, -1)[ranks] == key
-    running = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[rest])])
+    running = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[negative_cells])])
     ends = running[ranks + tied]
     filled = np.flatnonzero(np.diff(edges))  # the curves with a positive
     previous = np.concatenate([np.zeros(1, np.int64), ends])

@@ -347,9 +347,9 @@ def partial_area(steps: Steps, max_fpr: Fraction, *, standardized: bool, bounded
     before, after = steps.tp[:last], steps.tp[1 : last + 1]
     widths = steps.fp[1 : last + 1] - steps.fp[:last]
     t0, f0 = int(steps.tp[last]), int(steps.fp[last])
-    rest = limit - f0  # negatives before the limit in the step that it cuts
+    cut_width = limit - f0  # negatives before the limit in the step that it cuts
     p = n = 0
-    if rest:
+    if cut_width:
         p, n = int(steps.tp[last + 1]) - t0, int(steps.fp[last + 1]) - f0
     slope = Fraction(p, n) if n else Fraction(0)
 
@@ -361,8 +361,8 @@ def partial_area(steps: Steps, max_fpr: Fraction, *, standardized: bool, bounded
         return (1 + (area - chance) / (max_fpr - chance)) / 2
 
     low, high = 2 * _area(steps, before, widths), 2 * _area(steps, after, widths)
-    value = standard(Fraction(low + high, 2) + rest * (2 * t0 + rest * slope))
-    worst, best = standard(low + 2 * rest * t0), standard(high + 2 * rest * (t0 + p))
+    value = standard(Fraction(low + high, 2) + cut_width * (2 * t0 + cut_width * slope))
+    worst, best = standard(low + 2 * cut_width * t0), standard(high + 2 * cut_width * (t0 + p))
     return figure(value, worst, best, bounded=bounded)
 
 

@@ -433,12 +433,12 @@ def _spans(
     spans = []
     for kind, between in zip(steps.kinds, whole, strict=True):
         value = low = high = Fraction(between)
-        for step, taken in pieces:
-            if taken:
+        for step, taken_rows in pieces:
+            if taken_rows:
                 size, kind_rows = (int(x[step + 1]) - int(x[step]) for x in (rows, kind))
-                value += taken * Fraction(kind_rows, size)
-                low += max(Fraction(0), taken - (size - kind_rows))
-                high += min(taken, Fraction(kind_rows))
+                value += taken_rows * Fraction(kind_rows, size)
+                low += max(Fraction(0), taken_rows - (size - kind_rows))
+                high += min(taken_rows, Fraction(kind_rows))
         spans.append((value, low, high))
     return spans
 

@@ -80,8 +80,8 @@ def divided(x: Pair, y: Pair) -> Pair:
     """The quotient of two pairs, correct to 100 bits."""
     high = x.high / y.high
     product, error = two_product(high, y.high)
-    rest = ((x.high - product) - error) + (x.low - high * y.low)
-    return _normal(high, rest / y.high)
+    remainder = ((x.high - product) - error) + (x.low - high * y.low)
+    return _normal(high, remainder / y.high)
 
 
 def whole(numbers: NDArray[np.int64]) -> Pair:
@@ -94,8 +94,8 @@ def whole(numbers: NDArray[np.int64]) -> Pair:
     """
     if numbers.dtype == object:
         high = numbers.astype(np.float64)
-        rest = [n - int(h) for n, h in zip(numbers.tolist(), high.tolist(), strict=True)]
-        return Pair(high, np.array(rest, np.float64))
+        remainders = [n - int(h) for n, h in zip(numbers.tolist(), high.tolist(), strict=True)]
+        return Pair(high, np.array(remainders, np.float64))
     below = numbers & 0xFFFFFFFF
     return Pair(*two_sum((numbers - below).astype(np.float64), below.astype(np.float64)))
 
@@ -167,13 +167,13 @@ def totals(terms: Pair, owners: NDArray[np.intp], n: int) -> Pair:
 
 def parts(terms: Pair) -> list[Floats]:
     """The parts into which `totals` splits terms; keep them for terms that are used again."""
-    rest, below = terms
+    remainders, below = terms
     pieces = []
     for grid in _GRIDS:
-        whole = np.rint(rest * grid)
+        whole = np.rint(remainders * grid)
         whole /= grid
         pieces.append(whole)
-        rest, below = two_sum(rest - whole, below)
+        remainders, below = two_sum(remainders - whole, below)
     return pieces
 
 

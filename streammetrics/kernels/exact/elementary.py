@@ -77,7 +77,7 @@ def _log(x: Floats, low: Floats | None) -> Pair:
     significand = bits - power
     k = power.astype(np.float64)  # times 2**52
     m = significand.view(np.float64)
-    r, half, rest = (table.take(piece) for table in (reciprocals, heads, tails))
+    r, half, correction = (table.take(piece) for table in (reciprocals, heads, tails))
     head_bits = np.add(significand, _HALF, out=piece)
     head_bits &= _HEAD
     head = head_bits.view(np.float64)
@@ -90,13 +90,13 @@ def _log(x: Floats, low: Floats | None) -> Pair:
     whole += half
     whole += head
     k *= two_tail / _NORMAL_BITS
-    rest += k
+    correction += k
     if low is not None and low.any():
         scale = np.subtract(1023 << 52, power, out=power).view(np.float64)  # 2**-power
         scale *= low
         scale *= r
         tail, error = _sum_in_place(tail, scale, k)  # not larger than the tail, unless that is 0
-        rest += error
+        correction += error
     z = np.add(head, tail, out=r)
     series = _series(z)
     minus_half = np.multiply(head, head, out=half)
@@ -110,10 +110,10 @@ def _log(x: Floats, low: Floats | None) -> Pair:
     whole, error_of_whole = _sum_in_place(whole, second, product)
     error_of_whole += error
     series += error_of_whole
-    rest += series
-    total = np.add(whole, rest, out=tail)
-    rest -= np.subtract(total, whole, out=whole)
-    return Pair(total, rest)
+    correction += series
+    total = np.add(whole, correction, out=tail)
+    correction -= np.subtract(total, whole, out=whole)
+    return Pair(total, correction)
 
 
 def _sum_in_place(a: Floats, b: Floats, spare: Floats) -> tuple[Floats, Floats]:
@@ -146,13 +146,13 @@ def _log_of_any(x: Floats, low: Floats | None) -> Pair:
     _, _, _, (two_head, two_tail) = _tables()
     down = np.where(small, -float(_LIFT), 0.0)
     high, error = two_sum(logs.high, down * two_head)
-    rest = (logs.low + down * two_tail) + error
-    total = high + rest
+    correction = (logs.low + down * two_tail) + error
+    total = high + correction
     ends = np.where(x == 0, -np.inf, np.where(x == np.inf, np.inf, np.nan))
     fine = small | good
     return Pair(
         np.where(fine, total, ends),
-        np.where(fine, rest - (total - high), 0.0),
+        np.where(fine, correction - (total - high), 0.0),
     )
 
 

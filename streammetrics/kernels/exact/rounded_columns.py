@@ -35,22 +35,22 @@ class Quotients(NamedTuple):
 
     def nearest(self) -> Rounded:
         """The nearest floats."""
-        less, more = (1.0 - _ERROR) * self.correction, (1.0 + _ERROR) * self.correction
-        return Rounded(self.near + less, self.near + less == self.near + more)
+        less, larger_correction = (1.0 - _ERROR) * self.correction, (1.0 + _ERROR) * self.correction
+        return Rounded(self.near + less, self.near + less == self.near + larger_correction)
 
     def rounded_down(self, slack: float) -> Rounded:
         """The greatest floats that are not above the numbers less `slack`, at least 0."""
-        floats, rest = two_sum(self.near, self.correction - slack)
+        floats, remainder = two_sum(self.near, self.correction - slack)
         error = _ERROR * (np.abs(self.correction) + slack)
-        below = np.where(rest < 0, np.nextafter(floats, -np.inf), floats)
-        return Rounded(np.where(below > 0, below, 0.0), np.abs(rest) > error)
+        below = np.where(remainder < 0, np.nextafter(floats, -np.inf), floats)
+        return Rounded(np.where(below > 0, below, 0.0), np.abs(remainder) > error)
 
     def rounded_up(self, slack: float) -> Rounded:
         """The least floats that are not below the numbers plus `slack`, at most 1."""
-        floats, rest = two_sum(self.near, self.correction + slack)
+        floats, remainder = two_sum(self.near, self.correction + slack)
         error = _ERROR * (np.abs(self.correction) + slack)
-        above = np.where(rest > 0, np.nextafter(floats, np.inf), floats)
-        return Rounded(np.minimum(above, 1.0), np.abs(rest) > error)
+        above = np.where(remainder > 0, np.nextafter(floats, np.inf), floats)
+        return Rounded(np.minimum(above, 1.0), np.abs(remainder) > error)
 
 
 def quotients(above: Pair, below: Floats) -> Quotients:
@@ -88,5 +88,5 @@ def share_bounds(
 def _rest(above: NDArray[np.int64], near: Floats, below: Floats) -> Floats:
     """What `above` is more than near * below, exactly."""
     product, error = two_product(near, below)
-    rest: Floats = (above - product) - error
-    return rest
+    remainder: Floats = (above - product) - error
+    return remainder

@@ -43,8 +43,8 @@ def _dot(factors: list[Ints], tops: list[int]) -> int:
     """The same, where no integer is above its factor's top: the largest are cut into halves until
     all products and their sum fit int64."""
     if math.prod(tops) * len(factors[0]) < 1 << 63:
-        first, *rest = factors
-        for factor in rest:
+        first, *other_factors = factors
+        for factor in other_factors:
             first = first * factor
         return int(first.sum())
     i = tops.index(max(tops))
@@ -163,9 +163,9 @@ class FractionMean(NamedTuple):
     def enclosing(self, bits: int) -> list[tuple[int, int]]:
         low = inexact = 0
         for denominator, numerator in self.sums.items():
-            whole, rest = divmod(numerator << bits, denominator)
+            whole, remainder = divmod(numerator << bits, denominator)
             low += whole
-            inexact += rest > 0
+            inexact += remainder > 0
         scale = self.total << bits
         return [(low, scale), (low + inexact, scale)]
 

@@ -306,7 +306,7 @@ def hanley_mcneil_variance(area: Number, positives: Number, negatives: Number) -
     (0.25, 0.0)
     """
     # Q1 - θ² = θ (1 - θ)² / (2 - θ), and Q2 - θ² = θ² (1 - θ) / (1 + θ), without cancellation.
-    rest = 1.0 - area
-    of_positives = (positives - 1.0) * area * rest * rest / (2.0 - area)
-    of_negatives = (negatives - 1.0) * area * area * rest / (1.0 + area)
-    return (area * rest + of_positives + of_negatives) / positives / negatives
+    complement = 1.0 - area
+    of_positives = (positives - 1.0) * area * complement * complement / (2.0 - area)
+    of_negatives = (negatives - 1.0) * area * area * complement / (1.0 + area)
+    return (area * complement + of_positives + of_negatives) / positives / negatives

@@ -34,8 +34,8 @@ def log_m(s: float, v: float, rho: float) -> float:
     """
     a = v + rho
     x = s + a
-    rest = stirling_remainder(a) - stirling_remainder(rho) + 0.5 * math.log(rho / a)
-    return deviance(a, x) + rest + log_gamma_p(a, x) - log_gamma_p(rho, rho)
+    correction = stirling_remainder(a) - stirling_remainder(rho) + 0.5 * math.log(rho / a)
+    return deviance(a, x) + correction + log_gamma_p(a, x) - log_gamma_p(rho, rho)
 
 
 def boundary(v: float, rho: float, alpha: float) -> float:

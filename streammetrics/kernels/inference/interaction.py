@@ -95,11 +95,11 @@ def four_cells(sums: Floats, weights: Floats, cells: NDArray[np.intp]) -> FourCe
         scale = math.ldexp(1.0, math.frexp(float(np.abs(d).max(initial=0.0)))[1])
         squares, cubes = (np.bincount(cells, (d / scale) ** k, CELLS) for k in (2, 3))
         variances = squares / (units * (units - 1.0)) * scale * scale
-        own = squares**3 / cubes**2
+        own_numbers = squares**3 / cubes**2
         of_all = squares.sum() ** 3 / cubes.sum() ** 2 * units / units.sum()
         effective = total**2 / np.bincount(cells, weights**2, CELLS)
-    own[squares == 0] = np.inf
-    numbers = np.fmin(np.where(cubes == 0, np.inf, own), of_all if cubes.sum() else np.inf)
+    own_numbers[squares == 0] = np.inf
+    numbers = np.fmin(np.where(cubes == 0, np.inf, own_numbers), of_all if cubes.sum() else np.inf)
     is_share = _are_shares(sums, weights)
     if is_share:
         numbers = _expected_counts(total, values, variances, float(sums.sum() / weights.sum()))

@@ -35,9 +35,9 @@ def wilson_bounds(successes: int, n: int, q: float, *, n_eff: float | None = Non
         return EVERYTHING
     if q == math.inf:
         return 0.0, 1.0
-    p, rest = ratio(successes, n), ratio(n - successes, n)
+    p, failure_share = ratio(successes, n), ratio(n - successes, n)
     c = q * q / size
-    larger = p + 0.5 * c + q * math.sqrt(p * rest / size + 0.25 * c / size)
+    larger = p + 0.5 * c + q * math.sqrt(p * failure_share / size + 0.25 * c / size)
     lower = p * p / larger if p else 0.0
     return min(lower, p), max(min(larger / (1.0 + c), 1.0), p)
 

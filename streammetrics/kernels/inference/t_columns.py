@@ -214,9 +214,9 @@ def _log_beta_half(a: Floats) -> Floats:
     logs[rows] = sums - _each(math.lgamma, n[rows])
     rows = np.flatnonzero(a >= FAR)
     a, n = a[rows], n[rows]
-    rest = _stirling(a) - _stirling(n)
+    correction = _stirling(a) - _stirling(n)
     first = math.lgamma(0.5) + 0.5 - 0.5 * _each(math.log, n)
-    logs[rows] = first - (a - 0.5) * _each(math.log1p, 0.5 / a) + rest
+    logs[rows] = first - (a - 0.5) * _each(math.log1p, 0.5 / a) + correction
     return logs
 
 

@@ -69,11 +69,11 @@ def log_beta(a: float, b: float) -> float:
     n = a + b
     if b < FAR:
         return math.lgamma(a) + math.lgamma(b) - math.lgamma(n)
-    rest = stirling_remainder(b) - stirling_remainder(n)
+    correction = stirling_remainder(b) - stirling_remainder(n)
     if a < FAR:
-        return math.lgamma(a) + a - a * math.log(n) - (b - 0.5) * math.log1p(a / b) + rest
-    rest += stirling_remainder(a) + LOG_ROOT_TAU - 0.5 * math.log(n)
-    return (a - 0.5) * math.log(a / n) - (b - 0.5) * math.log1p(a / b) + rest
+        return math.lgamma(a) + a - a * math.log(n) - (b - 0.5) * math.log1p(a / b) + correction
+    correction += stirling_remainder(a) + LOG_ROOT_TAU - 0.5 * math.log(n)
+    return (a - 0.5) * math.log(a / n) - (b - 0.5) * math.log1p(a / b) + correction
 
 
 def deviance(x: float, mean: float) -> float:
@@ -195,9 +195,9 @@ def _beta_factor(a: float, b: float, x: float, y: float) -> float:
         log_x = math.log(x) if x < 0.5 else math.log1p(-y)
         log_y = math.log(y) if y < 0.5 else math.log1p(-x)
         return math.exp(a * log_x + b * log_y - log_beta(a, b))
-    rest = stirling_remainder(n) - stirling_remainder(a) - stirling_remainder(b)
+    correction = stirling_remainder(n) - stirling_remainder(a) - stirling_remainder(b)
     apart = deviance(a, n * x) + deviance(b, n * y)
-    return math.sqrt(a / n * b / (2.0 * math.pi)) * math.exp(rest - apart)
+    return math.sqrt(a / n * b / (2.0 * math.pi)) * math.exp(correction - apart)
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:

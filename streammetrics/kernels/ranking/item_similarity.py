@@ -121,8 +121,8 @@ def _sums(terms: Floats) -> Pair:
     while len(left.high) > 1:
         half = len(left.high) // 2
         joined = add(left.take(slice(half)), left.take(slice(half, 2 * half)))
-        rest = left.take(slice(2 * half, None))
-        left = Pair(*(np.concatenate(parts) for parts in zip(joined, rest, strict=True)))
+        unpaired_rows = left.take(slice(2 * half, None))
+        left = Pair(*(np.concatenate(parts) for parts in zip(joined, unpaired_rows, strict=True)))
     return Pair(left.high[0], left.low[0])
 
 

@@ -181,10 +181,10 @@ def _tie_gains(
     stay = fading(alpha)(2)
     for groups in groups_of_length(room):
         steps = int(room[groups].max())
-        rest = counts[groups] - 1
-        shape = np.ones((len(groups), int(rest.max())))
+        other_counts = counts[groups] - 1
+        shape = np.ones((len(groups), int(other_counts.max())))
         stays = Pair(stay.high[1] * shape, stay.low[1] * shape)
-        left = mean_continuations(sizes[groups] - counts[groups], rest, stays, steps - 1)
+        left = mean_continuations(sizes[groups] - counts[groups], other_counts, stays, steps - 1)
         t = np.arange(steps)
         is_inside = t < room[groups, None]
         terms = times(left, weights(begins[groups, None] + t))
@@ -311,16 +311,16 @@ def _greedy_sums(alpha: float, depth: int, items: Ints, topics: Ints, owners: In
     lengths = np.diff(starts, append=len(items))
     lists, weights = run_starts(owners), _discounts(np.arange(depth))
     numbers = np.repeat(np.arange(len(lists)), np.diff(lists, append=len(owners)))
-    taken = np.zeros(len(owners), np.bool_)
+    is_taken = np.zeros(len(owners), np.bool_)
     terms: list[Pair] = []
     pair_owners: list[Ints] = []
     for rank in range(depth):
         gained = np.add.reduceat(gains[above[topics]], starts)
-        gained[taken] = -1
+        gained[is_taken] = -1
         best = np.maximum.reduceat(gained, lists)
-        best_items = np.flatnonzero((gained == best[numbers]) & ~taken)
+        best_items = np.flatnonzero((gained == best[numbers]) & ~is_taken)
         best_items = best_items[run_starts(numbers[best_items])]
-        taken[best_items] = True
+        is_taken[best_items] = True
         ends = np.cumsum(lengths[best_items])
         pairs = np.arange(int(ends[-1]) if len(ends) else 0)
         pairs += np.repeat(starts[best_items] - ends + lengths[best_items], lengths[best_items])

@@ -183,8 +183,8 @@ def gained(
         for total, of_rank in zip(sums, terms, strict=True):
             total += np.bincount(lists, topics * of_rank[ranks], n)
         left &= answered
-        again = np.flatnonzero(left)
-        lists, ranks, left = lists[again], ranks[again], left[again]
+        remaining_hits = np.flatnonzero(left)
+        lists, ranks, left = lists[remaining_hits], ranks[remaining_hits], left[remaining_hits]
         level += 1
     return joined(sums)
 
@@ -284,9 +284,9 @@ def greedy(
             gained_next = np.maximum.reduce(left[band, : min(end, band_end)], axis=0)
             head = best[: len(gained_next)]
             np.maximum(head, gained_next, out=head)
-        taken = (MOST - (best & steps.dtype.type(MOST)).astype(np.intp)) * n + numbers[:end]
-        word = flat_words[taken]
-        flat_words[taken] = flat_left[taken] = 0
+        item_indices = (MOST - (best & steps.dtype.type(MOST)).astype(np.intp)) * n + numbers[:end]
+        word = flat_words[item_indices]
+        flat_words[item_indices] = flat_left[item_indices] = 0
         levels = answered.add(word, rank)
         if rank + 2 < longest and rank + 1 < depth:  # of one item left the gain is not compared
             _reduce(left, item_words, bands, levels, steps, ends[rank + 2])

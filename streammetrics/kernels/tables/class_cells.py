@@ -174,10 +174,10 @@ def label_cells(columns: NDArray[np.uint8]) -> NDArray[np.intp]:
 
 def label_counts(columns: NDArray[np.uint8]) -> NDArray[np.int64]:
     """How often each of the `label_cells` occurs; [4 * k]."""
-    each = [[*map(np.count_nonzero, flags)] for flags in _flags(columns)]
-    true, predicted, hits = np.array(each, np.int64)
-    others = columns.shape[1] - true - predicted + hits
-    return np.stack([others, predicted - hits, true - hits, hits], axis=1).reshape(-1)
+    counts = [[*map(np.count_nonzero, flags)] for flags in _flags(columns)]
+    true, predicted, hits = np.array(counts, np.int64)
+    true_negatives = columns.shape[1] - true - predicted + hits
+    return np.stack([true_negatives, predicted - hits, true - hits, hits], axis=1).reshape(-1)
 
 
 def _flags(codes: NDArray[np.uint8]) -> Iterator[NDArray[np.bool_]]:

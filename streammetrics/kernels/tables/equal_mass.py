@@ -192,10 +192,10 @@ def plain_mean_gap(of_groups: Sequence[Gap]) -> Bounded:
     """The mean of the gaps of the groups that have rows, each counted once."""
     values = [gap.value for gap in of_groups if gap.value is not None]
     sure = [gap for gap in of_groups if gap.sure]
-    others = [gap for gap in of_groups if not gap.sure]
-    low = sum((gap.low for gap in sure), Fraction(0)) / (len(sure) + len(others))
+    unsure_gaps = [gap for gap in of_groups if not gap.sure]
+    low = sum((gap.low for gap in sure), Fraction(0)) / (len(sure) + len(unsure_gaps))
     high, n = sum((gap.high for gap in sure), Fraction(0)), len(sure)
-    for gap in sorted(others, key=lambda gap: -gap.high):
+    for gap in sorted(unsure_gaps, key=lambda gap: -gap.high):
         if not n or gap.high * n > high:
             high, n = high + gap.high, n + 1
     return _bounded(sum(values, Fraction(0)) / len(values), low, high / n)

@@ -94,9 +94,9 @@ def _true_class(labels: NDArray[np.uint8], scores: Floats, clip: float | None) -
     """The probability of the class that each label is; clipped."""
     # p or 1 - p is |n - p|, where n is 1 less the label; the error of 1 - p is exact, as p is at
     # most 1, and that of 0 - p is 0.
-    rest = np.subtract(1, labels, dtype=np.float64)
-    high = rest - scores
-    low = np.subtract(rest, high, out=rest)
+    complements = np.subtract(1, labels, dtype=np.float64)
+    high = complements - scores
+    low = np.subtract(complements, high, out=complements)
     low -= scores
     np.abs(high, out=high)
     if clip is not None:

@@ -145,14 +145,14 @@ class ConfluentSource(TopicSource):
         messages = self._consume(1, min(timeout_s, MAX_POLL_S))
         before = assignments.copy()
         if messages and self._records > 1:
-            others = self._consume(self._records - 1, 0)
+            later_messages = self._consume(self._records - 1, 0)
             if assignments != before:
                 # Records from before a new assignment are read again, from the new head.
                 ids = map(id_of_message, messages)
                 messages = [
                     m for m, i in zip(messages, ids, strict=True) if assignments[i] == before[i]
                 ]
-            messages += others
+            messages += later_messages
         return self._chunks(messages)
 
     def _consume(self, limit: int, timeout_s: float) -> list[Message]:

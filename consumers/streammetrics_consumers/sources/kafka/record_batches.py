@@ -251,11 +251,11 @@ class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
     def take(self, n: int) -> Runs:
         """The next runs, of `n` records at most. An error is raised after the records before it."""
         self._maybe_raise_next_inline_exception()
-        runs, rest = Runs(), self._rest
+        runs, remaining_run = Runs(), self._rest
         self._rest = None
         try:
-            if rest is not None:
-                self._add(runs, rest, n)
+            if remaining_run is not None:
+                self._add(runs, remaining_run, n)
             while len(runs) < n:
                 run = next(self._ahead, None)
                 if run is None:

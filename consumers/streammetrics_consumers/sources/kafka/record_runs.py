@@ -71,18 +71,18 @@ class RecordRun:
     def since(self, offset: int) -> RecordRun:
         """The records from the first one with this offset or a later one on: a broker sends whole
         batches."""
-        places = (i for i, other in enumerate(self.offsets) if other >= offset)
+        places = (i for i, record_offset in enumerate(self.offsets) if record_offset >= offset)
         first = next(places, len(self))
         return self.part(first, len(self)) if first else self
 
     def part(self, first: int, last: int) -> RecordRun:
         """The records `first` to `last` (not included)."""
-        here = slice(first, last)
+        records = slice(first, last)
         return RecordRun(
-            self.offsets[here],
-            self.timestamps_ms[here],
-            self.keys[here],
-            self.values[here],
+            self.offsets[records],
+            self.timestamps_ms[records],
+            self.keys[records],
+            self.values[records],
             {i - first: pairs for i, pairs in self.headers.items() if first <= i < last},
             self.left_out,
         )
@@ -195,9 +195,9 @@ class _PlainRecords:
         self._fits &= self._bytes[self._end] == 0
         self._fits &= self._end + 1 == marks[1:][~is_end[:-1]]
         self._fits &= np.repeat([_is_near(block) for block in blocks], counts)
-        own = np.repeat([not block.is_time_of_all for block in blocks], counts)
+        has_time = np.repeat([not block.is_time_of_all for block in blocks], counts)
         self._offsets = _repeated([block.base_offset for block in blocks], counts) + offset
-        self._times_ms = _repeated([block.time_ms for block in blocks], counts) + later * own
+        self._times_ms = _repeated([block.time_ms for block in blocks], counts) + later * has_time
         self._is_plain = np.logical_and.reduceat(self._fits, self._edges[:-1]).tolist()
         self._ascend = bool((self._offsets[1:] > self._offsets[:-1]).all())
 
@@ -207,16 +207,16 @@ class _PlainRecords:
 
     def run(self, first: int, last: int) -> RecordRun:
         """The records of the blocks `first` to `last` (not included), which are plain."""
-        here = slice(int(self._edges[first]), int(self._edges[last]))
-        offsets = self._offsets[here]
+        records = slice(int(self._edges[first]), int(self._edges[last]))
+        offsets = self._offsets[records]
         span = range(int(offsets[0]), int(offsets[-1]) + 1)
-        keys, starts = self._key[here], self._key_start[here]
+        keys, starts = self._key[records], self._key_start[records]
         has_keys = bool((keys >= 0).any())
         return RecordRun(
             span if self._ascend and len(span) == len(offsets) else offsets.tolist(),
-            array("q", self._times_ms[here].tobytes()),
+            array("q", self._times_ms[records].tobytes()),
             self._texts(starts, starts + keys, keys) if has_keys else [None] * len(keys),
-            self._texts(self._value_start[here], self._end[here], self._value[here]),
+            self._texts(self._value_start[records], self._end[records], self._value[records]),
         )
 
     def _texts(self, starts: Integers, ends: Integers, sizes: Integers) -> list[bytes | None]:
