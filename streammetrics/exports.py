@@ -100,7 +100,7 @@ def bare_name(name: str) -> str:
     return "".join(filter(str.isalnum, name.casefold()))
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
+def _hint(name: str, known_names: Iterable[str]) -> str:
     """Where the name is, what it is called here, or a similar name; "" if there is none."""
     for package in PACKAGES:
         stub = (get_data(f"streammetrics.{package}", "__init__.pyi") or b"").decode()
@@ -113,7 +113,7 @@ def _hint(name: str, known: Iterable[str]) -> str:
         return usual[bare]
     from difflib import get_close_matches
 
-    names = {**{key: key for key in usual}, **{bare_name(export): export for export in known}}
+    names = {**{key: key for key in usual}, **{bare_name(export): export for export in known_names}}
     [close, *_] = [*get_close_matches(bare, names, n=1, cutoff=0.75), ""]
     if not close:
         return ""

@@ -82,8 +82,8 @@ class ProductColumn(Column):
 class Product(Part[ProductColumn]):
     """The states of the metrics in a setting or property of the owner, by default `metrics`."""
 
-    def __init__(self, of: str = "metrics") -> None:
-        self.of = of
+    def __init__(self, attribute: str = "metrics") -> None:
+        self.of = attribute
 
     def empty(self, owner: Declared, width: int) -> ProductColumn:
         metrics = _metrics(owner, self.of)

@@ -398,8 +398,8 @@ def _rows_of(bag: BagColumn) -> tuple[Ints, Ints, Ints, Ints]:
     return labels.astype(np.int64), first, second, np.ones(len(labels), np.int64)
 
 
-def _name(taken: Mapping[str, bool]) -> str:
-    return f"name columns that each model has of its own: {', '.join(taken) or 'it has none'}"
+def _name(arguments: Mapping[str, bool]) -> str:
+    return f"name columns that each model has of its own: {', '.join(arguments) or 'it has none'}"
 
 
 def _bad(name: str, expected: str, got: object, hint: str) -> SettingsError:

@@ -376,14 +376,19 @@ def _some(
 
 
 def without_state(
-    metric: Accumulator, key: KeyLike, known: Collection[Key], missing: Missing, more: bool
+    metric: Accumulator,
+    key: KeyLike,
+    known_keys: Collection[Key],
+    missing: Missing,
+    has_others: bool,
 ) -> Accumulator:
-    """What `PerKey.state` gives for a key that is not known; more: others are past `max_keys`."""
+    """What `PerKey.state` gives for a key that is not known. has_others: others are past
+    `max_keys`."""
     check_choice(missing, MISSING, "PerKey.state, missing")
     if missing == "empty":
         return metric.empty()
-    instead = "keys past max_keys are summed in overflow_state()" if more else ""
-    raise unknown_key(key, known, "PerKey.state", more=instead)
+    instead = "keys past max_keys are summed in overflow_state()" if has_others else ""
+    raise unknown_key(key, known_keys, "PerKey.state", further_hint=instead)
 
 
 def feed_by_key(states: MapColumn, batch: Batch, slots: Slots | None) -> None:
@@ -440,11 +445,11 @@ def key_columns(keys: Keys) -> dict[str, DictionaryColumn]:
     return columns
 
 
-def require_as_many(n: int, wanted: int, name: str) -> None:
+def require_as_many(n: int, n_rows: int, name: str) -> None:
     """Refuse a column of keys or times whose length is not the number of rows."""
-    if n != wanted:
+    if n != n_rows:
         raise InputError(
-            expected=f"{wanted} values, one for each row (or list)",
+            expected=f"{n_rows} values, one for each row (or list)",
             got=f"{n}",
             where=name,
             hint="pass columns of equal length",

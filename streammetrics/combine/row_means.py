@@ -42,8 +42,8 @@ def row_means(metric: Accumulator) -> Mapping[str, RowTerms]:
     return {name: partial(_terms, metric, i) for i, name in enumerate(metric._mean_views())}
 
 
-def _values(each: RowValues, metric: Accumulator, batch: Batch) -> Terms:
-    return Terms(each(metric, batch).astype(np.float64, copy=False))
+def _values(row_values: RowValues, metric: Accumulator, batch: Batch) -> Terms:
+    return Terms(row_values(metric, batch).astype(np.float64, copy=False))
 
 
 def _terms(metric: Accumulator, i: int, batch: Batch) -> Terms:

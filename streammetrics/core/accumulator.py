@@ -226,16 +226,16 @@ class Accumulator(Updates, RowsInPairs, NoItems):
         new.__dict__.update(columns, _total_count=total, _width=width, **fresh)
         return new
 
-    def merge(self, other: Self | Iterable[Self], *more: Never) -> None:
+    def merge(self, other: Self | Iterable[Self], *further_states: Never) -> None:
         """Add the rows of another state, or of several; the others do not change.
 
         SettingsError where settings differ, OverlapError where provenance says that rows would
         count twice, StateError where a count would overflow; each changes nothing.
         """
-        if more:
+        if further_states:
             raise SettingsError(
                 expected="one state, or a list of states",
-                got=f"{1 + len(more)} arguments",
+                got=f"{1 + len(further_states)} arguments",
                 where=f"{type(self).__name__}.merge",
                 hint="pass a list: total.merge([a, b])",
             )

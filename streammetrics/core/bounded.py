@@ -50,29 +50,31 @@ def _compared(instance: Any) -> list[str]:
     return [field.name for field in dataclasses.fields(instance) if field.compare]
 
 
-def equal(one: object, other: object) -> bool:
+def equal(value: object, other: object) -> bool:
     """Whether two values are equal, with nan equal to nan, also within arrays, tuples, mappings and
     dataclasses.
 
     >>> equal((1, float("nan")), (1, float("nan"))), equal(np.array([0.5]), np.array([0.25]))
     (True, False)
     """
-    if one is other:
+    if value is other:
         return True
-    if isinstance(one, float) and isinstance(other, float):
-        return one == other or (one != one and other != other)
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return np.array_equal(one, other, equal_nan=one.dtype.kind == other.dtype.kind == "f")
-    if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
-        same = type(one) is type(other) and len(one) == len(other)
-        return same and all(map(equal, one, other))
-    if isinstance(one, ByValue) or isinstance(other, ByValue):
-        return bool(one == other)
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(equal(one[name], other[name]) for name in one)
-    if dataclasses.is_dataclass(one) and type(one) is type(other):
-        return all(equal(getattr(one, name), getattr(other, name)) for name in _compared(one))
-    return bool(one == other)
+    if isinstance(value, float) and isinstance(other, float):
+        return value == other or (value != value and other != other)
+    if isinstance(value, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(value, other, equal_nan=value.dtype.kind == other.dtype.kind == "f")
+    if isinstance(value, (tuple, list)) and isinstance(other, (tuple, list)):
+        same = type(value) is type(other) and len(value) == len(other)
+        return same and all(map(equal, value, other))
+    if isinstance(value, ByValue) or isinstance(other, ByValue):
+        return bool(value == other)
+    if isinstance(value, Mapping) and isinstance(other, Mapping):
+        return value.keys() == other.keys() and all(
+            equal(value[name], other[name]) for name in value
+        )
+    if dataclasses.is_dataclass(value) and type(value) is type(other):
+        return all(equal(getattr(value, name), getattr(other, name)) for name in _compared(value))
+    return bool(value == other)
 
 
 def _hashable(value: object) -> object:

@@ -30,13 +30,13 @@ def table_instead(value: object) -> str | None:
     return FOR_A_TABLE if frame or isinstance(value, Mapping) else None
 
 
-def nearest(name: object, known: Iterable[str], otherwise: str = "correct the name") -> str:
+def nearest(name: object, known_names: Iterable[str], otherwise: str = "correct the name") -> str:
     """The most similar known name, as a question; `otherwise` if none is similar.
 
     >>> nearest("crt", ("ctr", "auc")), nearest("x", ("ctr", "auc"))
     ("did you mean 'ctr'?", 'correct the name')
     """
-    close = similar(str(name), known)
+    close = similar(str(name), known_names)
     return otherwise if close is None else f"did you mean {close!r}?"
 
 
@@ -76,7 +76,7 @@ _NO_ARGUMENTS: Final = {
 }
 
 
-def meant(name: str, known: Collection[str]) -> str | None:
+def meant(name: str, known_arguments: Collection[str]) -> str | None:
     """The argument that a name means, as other libraries call it, or by its spelling.
 
     >>> meant("y_true", ("labels", "scores")), meant("preds", ("labels", "predictions"))
@@ -84,10 +84,12 @@ def meant(name: str, known: Collection[str]) -> str | None:
     """
     bare = name.casefold()
     usual = (argument for argument, names in _USUAL_ARGUMENTS.items() if bare in names.split())
-    return next((argument for argument in usual if argument in known), None) or similar(name, known)
+    return next((argument for argument in usual if argument in known_arguments), None) or similar(
+        name, known_arguments
+    )
 
 
-def argument_hint(names: Iterable[str], known: Collection[str], otherwise: str) -> str:
+def argument_hint(names: Iterable[str], known_arguments: Collection[str], otherwise: str) -> str:
     """The hint for unknown arguments: what they mean, as a question, or where that is;
     `otherwise` if it is not clear of each.
 
@@ -95,7 +97,7 @@ def argument_hint(names: Iterable[str], known: Collection[str], otherwise: str) 
     "did you mean 'labels' and 'scores'?"
     """
     unknown = list(names)
-    arguments = [meant(name, known) for name in unknown]
+    arguments = [meant(name, known_arguments) for name in unknown]
     if all(arguments):
         return f"did you mean {' and '.join(map(repr, arguments))}?"
     return next((_NO_ARGUMENTS[name] for name in unknown if name in _NO_ARGUMENTS), otherwise)
@@ -214,26 +216,32 @@ _COMPARED: Final = 60  # characters of each
 
 
 def unknown_key(
-    key: object, known: Collection[object], where: str, what: str = "keys", more: str = ""
+    key: object,
+    known_keys: Collection[object],
+    where: str,
+    kind: str = "keys",
+    further_hint: str = "",
 ) -> UnknownKeyError:
     """The error for a key that is not among the known ones, with the nearest of these.
 
-    what: what the keys are. more: a further hint.
+    kind: what the keys are. further_hint: one after that of the nearest key.
 
     >>> print(unknown_key("treatmnt", ("control", "treatment"), "PerKey.state"))
     PerKey.state: expected one of 2 keys ('control', 'treatment'), got 'treatmnt'; did you mean \
 'treatment'?
     """
-    texts = {_text(candidate): candidate for candidate in islice(known, _SIMILAR)}
+    texts = {_text(candidate): candidate for candidate in islice(known_keys, _SIMILAR)}
     close = similar(_text(key), texts)
     hint = "" if close is None else f"did you mean {shown(texts[close])}?"
-    names = ", ".join(map(shown, islice(known, _NAMED)))
-    suffix = f" and {len(known) - _NAMED:,} more" if len(known) > _NAMED else ""
+    names = ", ".join(map(shown, islice(known_keys, _NAMED)))
+    suffix = f" and {len(known_keys) - _NAMED:,} more" if len(known_keys) > _NAMED else ""
     return UnknownKeyError(
-        expected=f"one of {len(known):,} {what} ({names}{suffix})" if known else f"no {what}",
+        expected=f"one of {len(known_keys):,} {kind} ({names}{suffix})"
+        if known_keys
+        else f"no {kind}",
         got=shown(key),
         where=where,
-        hint="; ".join(filter(None, (hint, more))) or "correct it",
+        hint="; ".join(filter(None, (hint, further_hint))) or "correct it",
     )
 
 

@@ -101,21 +101,21 @@ class GivenRows:
             total += keys_nbytes(kind.codes) if type(kind) is Dictionary else 0
         return total
 
-    def put(self, given: Mapping[str, object], plans: Plans) -> Placed:
+    def put(self, columns: Mapping[str, object], plans: Plans) -> Placed:
         """Keep a copy of these columns; TOO_LARGE if `check` must read them, FULL if the rows that
         wait must be counted first."""
-        names = (*given,)
-        first = next(iter(given.values()), None)  # as long as all others, or `check` refuses them
+        names = (*columns,)
+        first = next(iter(columns.values()), None)  # as long as all others, or `check` refuses them
         if type(first) is _ARRAY and first.ndim and len(first) > MOST_ROWS:
             return Placed.TOO_LARGE  # before an intake reads it, in vain
-        if not self.n and not self._begin(names, given, plans):
+        if not self.n and not self._begin(names, columns, plans):
             return Placed.TOO_LARGE
         if names != self._names:
             return Placed.FULL if plans[names] else Placed.TOO_LARGE
         n, full = 0, len(self._batches) >= BUFFER_BATCHES
         pieces: list[Any] = []
         sizes: list[int] | None = None  # of lists
-        for values, (intake, kind, shape) in zip(given.values(), self._forms, strict=False):
+        for values, (intake, kind, shape) in zip(columns.values(), self._forms, strict=False):
             column = intake(values)
             size = 1
             if type(column) is _ARRAY:
@@ -190,11 +190,11 @@ class GivenRows:
         self.n, self._items, self._forms, self._batches = 0, 0, [], []
         return columns
 
-    def _begin(self, names: tuple[str, ...], given: Mapping[str, object], plans: Plans) -> bool:
+    def _begin(self, names: tuple[str, ...], columns: Mapping[str, object], plans: Plans) -> bool:
         """Take the kinds of these columns for those of all that follow; False if `check` must read
         them."""
         forms: list[Form] = []
-        for name, intake, values in zip(names, plans[names], given.values(), strict=False):
+        for name, intake, values in zip(names, plans[names], columns.values(), strict=False):
             column = intake(values)
             if isinstance(column, np.ndarray):
                 forms.append((intake, column.dtype, column.shape[1:]))

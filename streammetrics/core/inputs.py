@@ -467,14 +467,14 @@ class Bound:
         if self.plain and None not in validators.values():
             self.validators = {name: v for name, v in validators.items() if v is not None}
 
-    def read(self, given: Mapping[str, Any]) -> Batch:
+    def read(self, arguments: Mapping[str, Any]) -> Batch:
         """Checked columns of one length, or InputError."""
         for pair in self._pairs:
-            require_both(given, pair, self._where)
+            require_both(arguments, pair, self._where)
         columns: dict[str, Column] = {}
         n = -1
         for name, reader, optional in self._readers:
-            values = given[name]
+            values = arguments[name]
             if values is None and optional:
                 continue
             column: Any = reader(values)

@@ -145,18 +145,18 @@ def ranges(
     return indices, sizes
 
 
-def spans(ascending: NDArray[V], wanted: NDArray[V]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The range of indices [start, end) of each wanted value among ascending ones."""
-    return np.searchsorted(ascending, wanted, "left"), np.searchsorted(ascending, wanted, "right")
+def spans(ascending: NDArray[V], values: NDArray[V]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The range of indices [start, end) of each value among ascending ones."""
+    return np.searchsorted(ascending, values, "left"), np.searchsorted(ascending, values, "right")
 
 
 def first_at_least(
     values: NDArray[np.integer],
     low: NDArray[np.intp],
     high: NDArray[np.intp],
-    wanted: NDArray[np.integer],
+    thresholds: NDArray[np.integer],
 ) -> NDArray[np.intp]:
-    """For each i the first index in [low[i], high[i]) with a value >= wanted[i], else high[i].
+    """For each i the first index in [low[i], high[i]) with a value >= thresholds[i], else high[i].
 
     values: ascending within each of these spans. Bisection of all spans at once.
     """
@@ -164,7 +164,7 @@ def first_at_least(
     open_ = np.flatnonzero(low < high)
     while len(open_):
         middle = (low[open_] + high[open_]) >> 1
-        below = values[middle] < wanted[open_]
+        below = values[middle] < thresholds[open_]
         low[open_[below]] = middle[below] + 1
         high[open_[~below]] = middle[~below]
         open_ = open_[low[open_] < high[open_]]

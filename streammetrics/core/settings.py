@@ -367,14 +367,14 @@ def named_settings(
 
 
 # -- differences ----------------------------------------------------------------------------------
-def difference(mine: Declared, theirs: Declared) -> tuple[str, str, str]:
+def difference(accumulator: Declared, other: Declared) -> tuple[str, str, str]:
     """The first setting in which two accumulators differ: its name, and both values."""
-    if type(mine) is not type(theirs):
-        return "type", type(mine).__name__, type(theirs).__name__
-    for name, value in mine.settings().items():
-        if name in mine._unwritten:
+    if type(accumulator) is not type(other):
+        return "type", type(accumulator).__name__, type(other).__name__
+    for name, value in accumulator.settings().items():
+        if name in accumulator._unwritten:
             continue
-        texts = _difference(name, value, theirs.settings()[name])
+        texts = _difference(name, value, other.settings()[name])
         if texts:
             return texts
     return "settings", "equal", "equal"

@@ -169,32 +169,35 @@ def require_both(arguments: Mapping[str, object], pair: tuple[str, str], where: 
 
 def wrong_call(
     name: str,
-    given: Mapping[str, object],
+    arguments: Mapping[str, object],
     optional: Sequence[str],
     unknown: Mapping[str, object],
-    more: Sequence[object] = (),
+    surplus_values: Sequence[object] = (),
 ) -> ArgumentError:
     """The error for a call with unknown arguments, with too many by position, or without required
     ones, which are `MISSING`.
 
-    name: of the metric. given: its arguments. optional: the names of its optional arguments.
+    name: of the metric. arguments: those that it requires. optional: the names of its optional
+    arguments. surplus_values: those by position that are too many.
     """
-    values = [v for v in (*given.values(), *unknown.values(), *more) if v is not MISSING]
+    values = [
+        v for v in (*arguments.values(), *unknown.values(), *surplus_values) if v is not MISSING
+    ]
     if unknown:
-        expected = ", ".join([*given, *optional])
+        expected = ", ".join([*arguments, *optional])
         got = " and ".join(islice(unknown, _NAMED))
         # Names that are not meant are those of a table.
-        hint = argument_hint(unknown, [*given, *optional], "")
+        hint = argument_hint(unknown, [*arguments, *optional], "")
     else:
-        expected = ", ".join([*given, *optional] if more else given)
-        absent = [argument for argument, value in given.items() if value is MISSING]
+        expected = ", ".join([*arguments, *optional] if surplus_values else arguments)
+        absent = [argument for argument, value in arguments.items() if value is MISSING]
         got = "no " + " and no ".join(absent)
         hint = ""
-        if more:
-            got = f"{len(more)} more by position"
+        if surplus_values:
+            got = f"{len(surplus_values)} more by position"
             hint = f"pass {', '.join(f'{keyword}=' for keyword in absent or optional)} by name"
     if not hint or any(map(table_instead, values)):
-        columns = ", ".join(f'{argument}="..."' for argument in given)
+        columns = ", ".join(f'{argument}="..."' for argument in arguments)
         hint = f"for a table, name its columns: update_from(table, {columns})"
     where = f"{name}.update"
     return ArgumentError(expected=f"the arguments {expected}", got=got, where=where, hint=hint)

@@ -77,7 +77,7 @@ class Updates(Declared, ABC):
         """How the intakes read each set of columns."""
         return Plans(self._intakes, self.arguments())
 
-    def _wait(self, given: Mapping[str, object]) -> bool:
+    def _wait(self, columns: Mapping[str, object]) -> bool:
         """Keep these rows, to be checked and counted with others; False if `check` must read them,
         since it might refuse them, or they are many."""
         if self._buffer.closed or self._total_count > _HALF_TOTAL_COUNT:
@@ -85,15 +85,15 @@ class Updates(Declared, ABC):
         rows = self._given
         if rows is None:
             rows = self.__dict__["_given"] = GivenRows()
-        placed = rows.put(given, self._intake_plans)
+        placed = rows.put(columns, self._intake_plans)
         if placed is Placed.FULL:
             self._flush()
-            placed = rows.put(given, self._intake_plans)
+            placed = rows.put(columns, self._intake_plans)
         return placed is Placed.PENDING
 
-    def _check(self, given: Mapping[str, Any], weights: object = None) -> Batch:
+    def _check(self, arguments: Mapping[str, Any], weights: object = None) -> Batch:
         """The body of the generated `check`."""
-        batch, bound = self._read_rows(given), self._bound
+        batch, bound = self._read_rows(arguments), self._bound
         if weights is not None or not bound.plain:
             bound.weigh(batch, weights)
         return batch

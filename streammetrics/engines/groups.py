@@ -82,14 +82,14 @@ class TextGroups:
         self.slots = np.empty(0, np.intp)
 
     def column(
-        self, texts: pa.Array, kept: NDArray[np.intp] | None, index: Mapping[Key, int]
+        self, texts: pa.Array, kept_rows: NDArray[np.intp] | None, index: Mapping[Key, int]
     ) -> FoundKeys | None:
         """The group of each row, looked up in `index`, the map of the state; None if `grouped` must
-        read them. kept: the rows to take; None for all."""
+        read them. kept_rows: those to take; None for all."""
         import pyarrow.compute as pc
         import pyarrow.types as kinds
 
-        n = len(texts) if kept is None else len(kept)
+        n = len(texts) if kept_rows is None else len(kept_rows)
         is_text = kinds.is_string(texts.type) or kinds.is_large_string(texts.type)
         if not is_text or n < NARROW or len(self.keys) > 2 * n:
             return None
@@ -105,7 +105,7 @@ class TextGroups:
         keys = map(self.keys.__getitem__, new.tolist())
         self.slots[new] = [index.get(key, NOT_FOUND) for key in keys]
         codes = numbers(places).astype(np.intp)
-        codes = codes if kept is None else codes[kept]
+        codes = codes if kept_rows is None else codes[kept_rows]
         return FoundKeys(codes, self.keys, index, self.slots[codes])
 
     def _add(self, texts: pa.Array) -> bool:

@@ -234,15 +234,21 @@ class StatesOfGroups:
         groups = self._groups_of(batch, kept_rows)
         self.per_key._update(Batch(rows.n, {"keys": groups, "rows": rows}, rows.total))
 
-    def _groups_of(self, batch: pa.RecordBatch, kept: NDArray[np.intp] | None) -> DictionaryColumn:
+    def _groups_of(
+        self, batch: pa.RecordBatch, kept_rows: NDArray[np.intp] | None
+    ) -> DictionaryColumn:
         """The group of each of these rows."""
         if len(self.by) == 1 and self.by[0] in batch.schema.names:
             index = self.per_key.states.index[0]
-            column = self.texts.column(batch.column(self.by[0]), kept, index)
+            column = self.texts.column(batch.column(self.by[0]), kept_rows, index)
             if column is not None:
                 return column
         groups = dictionary_column(grouped(batch, self.by), "by")
-        return groups if kept is None else DictionaryColumn(groups.codes[kept], groups.values)
+        return (
+            groups
+            if kept_rows is None
+            else DictionaryColumn(groups.codes[kept_rows], groups.values)
+        )
 
     def groups(self) -> list[Group]:
         """The groups, in the order of their keys."""

@@ -51,18 +51,18 @@ class Kind(NamedTuple):
         return "grade" if self.graded else "score"
 
 
-def judgments_of(given: object, name: str = "qrels", *, subtopics: bool = False) -> Judgments:
+def judgments_of(source: object, name: str = "qrels", *, subtopics: bool = False) -> Judgments:
     """Judgments by query from any form; InputError for everything else.
 
     A grade below 0 means that the document is not judged, as in trec_eval. subtopics: judgments are
     by subtopic, so that a document has a grade for each of its subtopics.
     """
     judgments: Judgments
-    if isinstance(given, (str, PathLike)):
+    if isinstance(source, (str, PathLike)):
         read = read_subtopic_qrels if subtopics else read_judgments
-        judgments = cast("Judgments", read(given))
+        judgments = cast("Judgments", read(source))
     else:
-        judgments = _query_rows(given, Kind(name, _GRADES, True, subtopics))
+        judgments = _query_rows(source, Kind(name, _GRADES, True, subtopics))
     if subtopics:
         return {query: _judged_subtopics(truth) for query, truth in judgments.items()}
     for query, truth in judgments.items():
@@ -103,17 +103,17 @@ def _judged_subtopics(truth: Ids) -> Ids:
     return judged
 
 
-def run_of(given: object, name: str = "run", judgments: object = None) -> Run:
+def run_of(source: object, name: str = "run", judgments: object = None) -> Run:
     """A run by query from any form; InputError for everything else.
 
     judgments: if these are of rows, a run is the score of each row.
     """
-    if isinstance(given, (str, PathLike)):
-        return cast("Run", read_run_of(given, judgments))
-    if isinstance(judgments, RowJudgments) and isinstance(given, (list, np.ndarray)):
-        scores = checks.scores(vector(given, name), name).tolist()
+    if isinstance(source, (str, PathLike)):
+        return cast("Run", read_run_of(source, judgments))
+    if isinstance(judgments, RowJudgments) and isinstance(source, (list, np.ndarray)):
+        scores = checks.scores(vector(source, name), name).tolist()
         return cast("Run", judgments.scored(scores, name))
-    return _query_rows(given, Kind(name, _SCORES, False))
+    return _query_rows(source, Kind(name, _SCORES, False))
 
 
 def _is_plain_grade(grade: object) -> bool:
@@ -157,11 +157,11 @@ def _query_rows(source: object, kind: Kind) -> dict[Hashable, Ids]:
     raise _other_form(source, kind)
 
 
-def mapping_of(given: object) -> Mapping[Hashable, object] | None:
+def mapping_of(value: object) -> Mapping[Hashable, object] | None:
     """A mapping, or what becomes one: Qrels and Run of ranx, users as a Series; else None."""
-    if isinstance(given, Mapping):
-        return given
-    to_dict = getattr(given, "to_dict", None)
+    if isinstance(value, Mapping):
+        return value
+    to_dict = getattr(value, "to_dict", None)
     mapping = to_dict() if callable(to_dict) else None
     return mapping if isinstance(mapping, Mapping) else None
 

@@ -58,14 +58,17 @@ class UsersOfQueries(NamedTuple):
         return np.array([float(sums.fraction(user)) for user in range(self.n)], np.float64)
 
 
-def users_of(given: object, queries: Sequence[Hashable]) -> UsersOfQueries | None:
+def users_of(user_by_query: object, queries: Sequence[Hashable]) -> UsersOfQueries | None:
     """The users of these queries from {query: user}; None without users."""
-    if given is None:
+    if user_by_query is None:
         return None
-    users = mapping_of(given)
+    users = mapping_of(user_by_query)
     if users is None:
         raise InputError(
-            expected="a dict {query: user}", got=shown(given), where="users", hint="pass one"
+            expected="a dict {query: user}",
+            got=shown(user_by_query),
+            where="users",
+            hint="pass one",
         )
     lacking = [query for query in queries if query not in users]
     if lacking:

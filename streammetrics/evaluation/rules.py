@@ -50,7 +50,7 @@ def trec_names(measures: Iterable[Measure | str]) -> list[str]:
     return [text for text in measures if isinstance(text, str) and _NAMES.fullmatch(text)]
 
 
-def listed_measures(given: object) -> tuple[list[Measure | str], bool]:
+def listed_measures(measures: object) -> tuple[list[Measure | str], bool]:
     """Measures and names, those of ir_measures as texts, and whether they are over judged documents
     only; SettingsError if some are and others are not.
 
@@ -60,11 +60,11 @@ def listed_measures(given: object) -> tuple[list[Measure | str], bool]:
     streammetrics.core.errors.SettingsError: measures: expected judged_only of all measures or of \
 none, got 'P@5' among others; evaluate the others in a call of their own
     """
-    is_one = isinstance(given, (Measure, str)) or text_of_ir_measures(given) is not None
+    is_one = isinstance(measures, (Measure, str)) or text_of_ir_measures(measures) is not None
     try:
-        several = list(cast("Iterable[Measure | str]", [given] if is_one else given))
+        several = list(cast("Iterable[Measure | str]", [measures] if is_one else measures))
     except TypeError:  # also of an array without dimensions
-        return list(measures_of(cast("str", given))), False  # raises
+        return list(measures_of(cast("str", measures))), False  # raises
     entries: list[Measure | str] = []
     judged_only = []
     for entry in several:
@@ -123,9 +123,9 @@ class Rules(NamedTuple):
         only |= flag(judged_only, "judged_only", SettingsError)
         return cls(ties, empty, missing, rel, only, like or "")
 
-    def measures(self, given: Iterable[Measure | str]) -> tuple[Measure, ...]:
+    def measures(self, requested_measures: Iterable[Measure | str]) -> tuple[Measure, ...]:
         """The measures by these rules; SettingsError for unknown ones."""
-        entries = tuple(given)
+        entries = tuple(requested_measures)
         defaults = _TOOLS[self.like].defaults if self.like else {}
         measures = []
         for measure, entry in zip(measures_of(entries), entries, strict=True):

@@ -272,7 +272,7 @@ def _sample_scores(header: Mapping[str, object], samples: list[object], name: st
             value = score.get("value") if isinstance(score, dict) else score
             epoch = sample.get("epoch", 1)
             for key, part in _parts(scorer, value):
-                columns.add(key, sample["id"], epoch, _number(part), where, given=part)
+                columns.add(key, sample["id"], epoch, _number(part), where, raw_value=part)
     config = spec.get("config")
     reducers = config.get("epochs_reducer") if isinstance(config, dict) else None
     notes = []
@@ -329,13 +329,13 @@ class _Columns:
         value: float | None,
         where: str,
         *,
-        given: object,
+        raw_value: object,
     ) -> None:
-        """Note a value, None if what was given is no number; InputError for a sample that is there
+        """Note a value, None if the raw value is no number; InputError for a sample that is there
         twice."""
         score = "_".join(score.split())
         if value is None:
-            self._others.setdefault(score, (where, sample, given))
+            self._others.setdefault(score, (where, sample, raw_value))
             return
         epochs = self._values.setdefault(score, {}).setdefault(sample, {})
         if epoch in epochs:
@@ -386,7 +386,7 @@ def _document_scores(model: str, samples: list[tuple[str, dict[str, object]]]) -
             label = f"{name}({sample.get('filter')})" if len(filters) > 1 else name
             value = sample.get(name)
             number = _number(value) if isinstance(value, (bool, int, float)) else None
-            columns.add(label, document, 1, number, where, given=value)
+            columns.add(label, document, 1, number, where, raw_value=value)
     return SampleLog(model, columns.scores(), metadata)
 
 

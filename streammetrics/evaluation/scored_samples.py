@@ -255,8 +255,8 @@ def _evaluated(
     )
 
 
-def _left_out(n: int, which: str) -> list[str]:
-    return [f"{n:,} {'sample' if n == 1 else 'samples'} {which}: left out"] if n else []
+def _left_out(n: int, description: str) -> list[str]:
+    return [f"{n:,} {'sample' if n == 1 else 'samples'} {description}: left out"] if n else []
 
 
 def _evaluation(

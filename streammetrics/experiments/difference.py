@@ -403,27 +403,27 @@ def _same_metric(control: object, treatment: object) -> tuple[Accumulator, Accum
     return control, treatment
 
 
-def _no_state(name: str, given: object, other: Accumulator | None = None) -> InputError:
+def _no_state(name: str, value: object, other: Accumulator | None = None) -> InputError:
     """The error for anything but a state: for a result, most likely."""
     hint = "pass two states of one metric, each with the rows of one variant"
-    if given is None and other is not None and (effects := effects_of(other.compute())):
+    if value is None and other is not None and (effects := effects_of(other.compute())):
         hint = f"pass one; without it only {' and '.join(effects)} is compared, with 0"
-    elif isinstance(given, (bytes, bytearray, memoryview, str, PathLike)):
+    elif isinstance(value, (bytes, bytearray, memoryview, str, PathLike)):
         hint = "load both first: compare(streammetrics.load(...), streammetrics.load(...))"
     elif isinstance(other, Paired):
         hint = "a Paired compares by itself: its compute() has the difference of both models"
-    elif isinstance(given, PanelResult) and len(given):
-        state = f"state({next(iter(given))!r})"
+    elif isinstance(value, PanelResult) and len(value):
+        state = f"state({next(iter(value))!r})"
         hint = f"pass one metric of each panel: compare(a.{state}, b.{state})"
-    elif has_parts(given) or isinstance(other, PerKey):
+    elif has_parts(value) or isinstance(other, PerKey):
         hint = 'pass the states of two keys: compare(metric.state("a"), metric.state("b"))'
-    elif isinstance(given, Mapping) and not isinstance(given, Shown):
+    elif isinstance(value, Mapping) and not isinstance(value, Shown):
         hint = "pass two of its values"
-    elif isinstance(given, Shown):
+    elif isinstance(value, Shown):
         hint = "pass the metrics themselves: compare(a, b), not compare(a.compute(), b.compute())"
     return InputError(
         expected="a state: a metric with its rows, which has the variance that a result lacks",
-        got="nothing" if given is None else type(given).__name__,
+        got="nothing" if value is None else type(value).__name__,
         where=f"compare({name})",
         hint=hint,
     )

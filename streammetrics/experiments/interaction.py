@@ -250,15 +250,15 @@ def _least_df(strata: list[FourCells]) -> float:
     return min(cells.df for cells in strata)
 
 
-def _strata(sample: UnitSample, asked: Interaction, measured: UnitMetric) -> list[FourCells]:
+def _strata(sample: UnitSample, interaction: Interaction, measured: UnitMetric) -> list[FourCells]:
     """The four cells of each pair of epochs with units, at least one: shares that change together
     would look like an interaction."""
     sums = measured.sums
     hashes = sums._hashes
-    first, second = sample.experiment(asked.experiment), sample.experiment(asked.other)
-    arm, epoch = _arms_and_epochs(first, hashes, (asked.control, asked.treatment))
+    first, second = sample.experiment(interaction.experiment), sample.experiment(interaction.other)
+    arm, epoch = _arms_and_epochs(first, hashes, (interaction.control, interaction.treatment))
     other_arm, other_epoch = _arms_and_epochs(
-        second, hashes, (asked.other_control, asked.other_arm)
+        second, hashes, (interaction.other_control, interaction.other_arm)
     )
     is_in = (arm >= 0) & (other_arm >= 0)
     values, weights = sums._parts_of_units(measured.view)

@@ -215,28 +215,36 @@ class Reading:
         return self.lower > -math.inf or self.upper < math.inf
 
 
-def reading_of(now: Anytime, seen: Watched | None, since: Watched | None = None) -> Reading:
-    """The reading of a contrast. now: at this look; seen: the looks at it, combined, None if there
-    are none; since: those at its increments since the decision."""
-    if seen is None or seen.latest is None:
+def reading_of(now: Anytime, all_looks: Watched | None, since: Watched | None = None) -> Reading:
+    """The reading of a contrast. now: at this look; all_looks: those at it, combined, None if
+    there are none; since: those at its increments since the decision."""
+    if all_looks is None or all_looks.latest is None:
         return Reading(now.lower, now.upper, now.p_value, now, now.lower <= now.upper)
     after = None
     if since is not None and since.latest is not None:
         effect = midpoint(since.latest.lower, since.latest.upper)
         after = SinceDecision(effect, since.lower, since.upper)
     return Reading(
-        seen.lower, seen.upper, seen.p_value, seen.latest, seen.consistent, seen.looks, after
+        all_looks.lower,
+        all_looks.upper,
+        all_looks.p_value,
+        all_looks.latest,
+        all_looks.consistent,
+        all_looks.looks,
+        after,
     )
 
 
-def reading_of_changing_effect(now: Anytime, seen: Watched | None) -> Reading:
+def reading_of_changing_effect(now: Anytime, all_looks: Watched | None) -> Reading:
     """The reading of an effect that changes while it is watched, such as one on units that have
     done a part of what they will do: the interval is that of the last look alone, and only the
-    evidence against no effect is that of all looks. now, seen: as in `reading_of`."""
-    if seen is None or seen.latest is None:
+    evidence against no effect is that of all looks. now, all_looks: as in `reading_of`."""
+    if all_looks is None or all_looks.latest is None:
         return reading_of(now, None)
-    last = seen.latest
-    return Reading(last.lower, last.upper, seen.p_value, last, last.lower <= last.upper, seen.looks)
+    last = all_looks.latest
+    return Reading(
+        last.lower, last.upper, all_looks.p_value, last, last.lower <= last.upper, all_looks.looks
+    )
 
 
 def midpoint(lower: float, upper: float) -> float:

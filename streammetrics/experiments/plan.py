@@ -56,11 +56,11 @@ def check_plan(plan: Plan) -> None:
             refuse(label, "weights of at least 0, one of them positive", dict(weights), hint)
 
 
-def known(names: Iterable[str], expected: Collection[str], where: str, what: str) -> None:
+def known(names: Iterable[str], expected: Collection[str], where: str, subject: str) -> None:
     """Raise SettingsError for the first name that is not among the expected ones."""
     for name in names:
         if name not in expected:
-            refuse(where, f"{what}: {', '.join(expected)}", name, nearest(name, expected))
+            refuse(where, f"{subject}: {', '.join(expected)}", name, nearest(name, expected))
 
 
 def refuse(where: str, expected: str, got: object, hint: str) -> NoReturn:
@@ -68,19 +68,19 @@ def refuse(where: str, expected: str, got: object, hint: str) -> NoReturn:
     raise SettingsError(expected=expected, got=shown(got), where=where, hint=hint)
 
 
-def _names(where: str, given: object) -> None:
-    if isinstance(given, str):
-        refuse(where, "a tuple of names", given, f"write ({given!r},)")
-    if not (isinstance(given, (tuple, list)) and all(isinstance(name, str) for name in given)):
-        refuse(where, "a tuple of names", given, 'write them as in ("ctr", "auc")')
+def _names(where: str, names: object) -> None:
+    if isinstance(names, str):
+        refuse(where, "a tuple of names", names, f"write ({names!r},)")
+    if not (isinstance(names, (tuple, list)) and all(isinstance(name, str) for name in names)):
+        refuse(where, "a tuple of names", names, 'write them as in ("ctr", "auc")')
 
 
-def _require_mapping(where: str, given: object) -> None:
-    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+def _require_mapping(where: str, value: object) -> None:
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         is_better = where == "better"
         expected = "directions by metric" if is_better else "a mapping from names"
         hint = 'write {"bounce": "lower"}' if is_better else 'write a dict, as in {"ctr": ...}'
-        refuse(where, expected, given, hint)
+        refuse(where, expected, value, hint)
 
 
 def _check_safeguards(plan: Plan) -> None:

@@ -382,11 +382,11 @@ def _check_design(power: float, level: float, effect: float | None, lift: float 
         _refuse(name, "a finite number other than 0", size, "pass the least one that matters")
 
 
-def _one_of(given: dict[str, object], what: str, hint: str) -> str:
-    names = [name for name, value in given.items() if value is not None]
+def _one_of(arguments: dict[str, object], quantity: str, hint: str) -> str:
+    names = [name for name, value in arguments.items() if value is not None]
     if len(names) != 1:
         raise SettingsError(
-            expected=f"{what}, by one of {', '.join(given)}",
+            expected=f"{quantity}, by one of {', '.join(arguments)}",
             got=" and ".join(names) or "none",
             where="plan_test",
             hint=hint if not names else "leave out the others",

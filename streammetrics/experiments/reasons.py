@@ -158,8 +158,8 @@ def _infinite(contrast: Contrast) -> list[str]:
     return _variants(contrast, lambda arm: math.isinf(arm.value))
 
 
-def _joined(names: list[str], one: str, several: str) -> str:
-    return f"{' and '.join(names)} {several if len(names) > 1 else one}"
+def _joined(names: list[str], singular: str, several: str) -> str:
+    return f"{' and '.join(names)} {several if len(names) > 1 else singular}"
 
 
 def _has_none(arm: Arm, kind: str, place: int) -> bool:

@@ -248,12 +248,12 @@ def _with(findings: Iterable[Finding], *verdicts: str) -> tuple[Finding, ...]:
     return tuple(finding for finding in findings if finding.verdict in verdicts)
 
 
-def _is(findings: Sequence[Finding], what: str, *, guardrails: bool = False) -> str:
+def _is(findings: Sequence[Finding], adjective: str, *, guardrails: bool = False) -> str:
     if not findings:
         return ""
     several = len(findings) > 1
     kind = ("guardrails " if several else "guardrail ") if guardrails else ""
-    return f"{kind}{_names(findings)} {'are' if several else 'is'} {what}"
+    return f"{kind}{_names(findings)} {'are' if several else 'is'} {adjective}"
 
 
 def _names(findings: Sequence[Finding]) -> str:

@@ -360,10 +360,10 @@ def _counts_by_experiment(exposures: RecordSet) -> dict[Key, int]:
     return dict(zip(names, counts, strict=True))
 
 
-def _names(given: Names, n: int, argument: str) -> DictionaryColumn:
+def _names(names: Names, n: int, argument: str) -> DictionaryColumn:
     """A column [n] of names, or one for all."""
-    single = given is None or isinstance(given, str | int)
-    whole = DictionaryColumn(np.zeros(n, np.intp), (cast("Key", given),)) if single else given
+    single = names is None or isinstance(names, str | int)
+    whole = DictionaryColumn(np.zeros(n, np.intp), (cast("Key", names),)) if single else names
     column = dictionary_column(cast("ArrayLike", whole), argument)
     same_length(n, column.codes, argument, "units")
     return column

@@ -60,21 +60,23 @@ def counted_impressions(ids: Words, times: Times, horizon: int) -> NDArray[np.bo
 
 
 def pairs(
-    times: Times, low: Positions, last: Positions, at: Times, window: int, every: bool
+    times: Times, low: Positions, last: Positions, outcome_times: Times, window: int, every: bool
 ) -> tuple[Positions, Positions]:
     """The pairs (impression, outcome) that belong together, each [pairs].
 
     times: of the impressions. low, last: [m], for each outcome the first impression of its id, and
-    the last one at or before it (below `low` where there is none); at: its time, [m].
+    the last one at or before it (below `low` where there is none); outcome_times: [m].
     """
     matched = np.flatnonzero(last >= low)
     if every:
-        first = first_at_least(times, low[matched], last[matched] + 1, at[matched] - window + 1)
+        first = first_at_least(
+            times, low[matched], last[matched] + 1, outcome_times[matched] - window + 1
+        )
         sizes = last[matched] + 1 - first
         ends = np.cumsum(sizes)
         inside = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)
         return np.repeat(first, sizes) + inside, np.repeat(matched, sizes)
-    owned = matched[at[matched] - times[last[matched]] < window]
+    owned = matched[outcome_times[matched] - times[last[matched]] < window]
     return last[owned], owned
 
 

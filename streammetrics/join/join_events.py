@@ -64,13 +64,13 @@ def declared(
     n: int,
     columns: Mapping[str, Given],
     kinds: Mapping[str, str],
-    at: Positions | None = None,
+    indices: Positions | None = None,
     rows: str = "impression",
 ) -> list[Values]:
     """The checked columns that a setting declares, in the order of their names, or InputError.
 
-    n: the number of events. at: the indices of those that have these columns, None: all; elsewhere
-    a column may hold anything. rows: what such an event is called.
+    n: the number of events. indices: of those that have these columns, None: all; elsewhere a
+    column may hold anything. rows: what such an event is called.
     """
     for name in columns:
         if name not in kinds:
@@ -83,7 +83,7 @@ def declared(
     values: list[Values] = []
     for name in sorted(kinds):
         argument = columns.get(name)
-        if argument is None and at is not None and not len(at):
+        if argument is None and indices is not None and not len(indices):
             values.append(checked((), kinds[name], name))
         elif argument is None:
             raise InputError(
@@ -92,12 +92,12 @@ def declared(
                 where=name,
                 hint=f"pass one value for each {rows}",
             )
-        elif at is None:
+        elif indices is None:
             column = checked(argument, kinds[name], name)  # type: ignore[arg-type]
             same_length(n, column, name, "ids")
             values.append(column)
         else:
-            values.append(_checked_at(argument, kinds[name], name, at, n))
+            values.append(_checked_at(argument, kinds[name], name, indices, n))
     return values
 
 
@@ -109,24 +109,28 @@ def outcomes(
 
 
 def kinds_of(
-    given: str | ArrayLike | DictionaryColumn | Sequence[Key],
+    event_kinds: str | ArrayLike | DictionaryColumn | Sequence[Key],
     n: int,
-    known: Sequence[str],
+    declared_kinds: Sequence[str],
     name: str = "kinds",
 ) -> Positions:
-    """The index of each event's kind among `known`, [n]; InputError for an undeclared kind.
+    """The index of each event's kind among `declared_kinds`, [n]; InputError for another kind.
 
-    given: the kind of each event, or one kind for all.
+    event_kinds: the kind of each event, or one kind for all.
     """
-    whole = DictionaryColumn(np.zeros(n, np.intp), (given,)) if isinstance(given, str) else given
+    whole = (
+        DictionaryColumn(np.zeros(n, np.intp), (event_kinds,))
+        if isinstance(event_kinds, str)
+        else event_kinds
+    )
     kinds = dictionary_column(whole, name)
-    places = [known.index(v) if v in known else -1 for v in kinds.values]
+    places = [declared_kinds.index(v) if v in declared_kinds else -1 for v in kinds.values]
     index = np.array(places, np.intp)
     # A dictionary may have values without rows, and one kind may be given for no events.
     if -1 in places and (len(bad := np.flatnonzero(index[kinds.codes] < 0)) or not n):
         got = kinds.values[kinds.codes[bad[0]] if len(bad) else int(np.argmin(index))]
         raise InputError(
-            expected=f"one of {', '.join(known)}",
+            expected=f"one of {', '.join(declared_kinds)}",
             got=shown(got),
             where=f"{name}[{bad[0]}]" if len(bad) else name,
             hint="declare it in the setting outcomes, or leave these events out",
@@ -224,14 +228,14 @@ OF_EXPOSURES: Final = ("units", "times_ms", "experiments", "arms", "event_ids", 
 
 
 def checked_names(
-    value: object, choices: Sequence[object], where: str, taken: Iterable[object]
+    value: object, choices: Sequence[object], where: str, reserved_names: Iterable[object]
 ) -> Mapping[str, Setting]:
     """A mapping from name to one of the choices, in order of names."""
     mapping = dict(value) if isinstance(value, Mapping) else {"": None}
     for name, kind in mapping.items():
-        if type(name) is not str or not name or name in taken or kind not in choices:
+        if type(name) is not str or not name or name in reserved_names or kind not in choices:
             raise SettingsError(
-                expected=f"names other than {', '.join(map(str, taken))}, each with one of"
+                expected=f"names other than {', '.join(map(str, reserved_names))}, each with one of"
                 f" {', '.join(map(str, choices))}",
                 got=shown(value if not isinstance(value, Mapping) else {name: kind}),
                 where=where,
@@ -241,10 +245,10 @@ def checked_names(
 
 
 def checked_columns(
-    value: object, where: str, taken: Iterable[object] = OF_JOIN
+    value: object, where: str, reserved_names: Iterable[object] = OF_JOIN
 ) -> Mapping[str, Setting]:
-    """The checked setting `columns`. taken: names of other arguments."""
-    return checked_names(value, KINDS, where, taken)
+    """The checked setting `columns`. reserved_names: names of other arguments."""
+    return checked_names(value, KINDS, where, reserved_names)
 
 
 def checked_outcomes(value: object, where: str) -> Mapping[str, Setting]:
@@ -271,15 +275,15 @@ def check_span(value: object, least: int, where: str) -> None:
         )
 
 
-def columns_at(batch: Batch, names: Iterable[str], at: NDArray[np.intp]) -> dict[str, Values]:
+def columns_at(batch: Batch, names: Iterable[str], indices: NDArray[np.intp]) -> dict[str, Values]:
     """These columns of checked events, in the order of names, at some indices."""
     columns: dict[str, Values] = {}
     for name in sorted(names):
         column = batch.as_ids(name)
         if isinstance(column, DictionaryColumn):
-            columns[name] = DictionaryColumn(column.codes[at], column.values)
+            columns[name] = DictionaryColumn(column.codes[indices], column.values)
         else:
-            columns[name] = column[at]
+            columns[name] = column[indices]
     return columns
 
 

@@ -44,7 +44,7 @@ class Differences:
 
 
 def differences(
-    found: Sequence[Differences],
+    entries: Sequence[Differences],
     *,
     baseline: str,
     level_of_intervals: float,
@@ -60,7 +60,7 @@ def differences(
     >>> [row.get("query") for row in spec["data"]["values"]]
     ['b', 'a', None]
     """
-    defined = [entry for entry in found if math.isfinite(entry.mean)]
+    defined = [entry for entry in entries if math.isfinite(entry.mean)]
     drawn = defined[:MOST]
     runs = list(dict.fromkeys(entry.run for entry in drawn)) or [""]
     measures = list(dict.fromkeys(entry.measure for entry in drawn))

@@ -170,10 +170,10 @@ def similar_entry(text: str, entries: Iterable[str], otherwise: str) -> str:
     return f"did you mean '{names[close[0]]}'?" if close else otherwise
 
 
-def did_you_mean(text: str, known: Iterable[str], otherwise: str) -> str:
+def did_you_mean(text: str, further_names: Iterable[str], otherwise: str) -> str:
     """The most similar name of a measure, with the cut of the text, as a question.
 
-    known: further names. otherwise: where nothing is similar.
+    further_names: others that are known. otherwise: where nothing is similar.
 
     >>> did_you_mean("ndgc@10", [], ""), did_you_mean("ndcg_at_10", [], "")
     ("did you mean 'NDCG@10'?", "did you mean 'NDCG@10'?")
@@ -187,7 +187,7 @@ def did_you_mean(text: str, known: Iterable[str], otherwise: str) -> str:
         return f"name one cut: {text.lower()}_10"
     ends = _ENDS_IN_CUT.fullmatch(text)
     name, cut = (ends[1], f"@{ends[2]}") if ends else (text, "")
-    names = {**_KNOWN, **{_bare(measure): measure for measure in known}}
+    names = {**_KNOWN, **{_bare(measure): measure for measure in further_names}}
     import difflib
 
     close = difflib.get_close_matches(_bare(name.partition("(")[0]), names, n=1, cutoff=0.6)

@@ -57,13 +57,13 @@ def number(value: object) -> float | int | None:
     return double if math.isfinite(double) else None
 
 
-def quantity(field: str, title: str, **more: object) -> Spec:
+def quantity(field: str, title: str, **properties: object) -> Spec:
     """The channel of a number.
 
     >>> quantity("x", "rows", scale={"zero": False})["type"]
     'quantitative'
     """
-    return {"field": field, "type": "quantitative", "title": title, **more}
+    return {"field": field, "type": "quantitative", "title": title, **properties}
 
 
 def tooltip(*fields: tuple[str, str]) -> list[Spec]:
@@ -140,13 +140,13 @@ def straight(start: tuple[float, float], end: tuple[float, float]) -> Spec:
     return _thin_line(dict(zip(("x", "y", "x2", "y2"), (*start, *end), strict=True)))
 
 
-def level(channel: str, at: float) -> Spec:
+def level(channel: str, value: float) -> Spec:
     """A thin line across the figure, at a value of "x" or "y".
 
     >>> level("y", 0)["encoding"]
     {'y': {'datum': 0}}
     """
-    return _thin_line({channel: at})
+    return _thin_line({channel: value})
 
 
 def _thin_line(ends: Mapping[str, float]) -> Spec:

@@ -25,10 +25,10 @@ _SLOT = 32  # bits of the index of a list, below the slot
 
 
 def answers_of_rows(
-    given: object, grades: Labels, owners: NDArray[np.int64] | DictionaryColumn
+    subtopics: object, grades: Labels, owners: NDArray[np.int64] | DictionaryColumn
 ) -> DictionaryColumn:
     """For each item [n] the text of its list and its subtopics; "" where it answers none."""
-    members = members_of_items(given, grades)
+    members = members_of_items(subtopics, grades)
     ids: list[int | str]
     if isinstance(owners, DictionaryColumn):
         names = cast("tuple[str, ...]", owners.values)
@@ -94,12 +94,17 @@ class AnsweringRows:
         return numbers
 
     def item_subtopics(
-        self, groups: Groups, at: NDArray[np.intp], ends: Ints, scores: Scores, grades: Labels
+        self,
+        groups: Groups,
+        group_positions: NDArray[np.intp],
+        ends: Ints,
+        scores: Scores,
+        grades: Labels,
     ) -> list[list[int | str]]:
         """The subtopics of each item of the groups at these positions (ascending). ends: where
         their lists begin and end; scores, grades: of the items, list by list, as the bag has
         them. Items that differ in nothing else are given the sets in any order."""
-        lists = _lists_of(groups)[at]
+        lists = _lists_of(groups)[group_positions]
         sets: list[list[int | str]] = [[]] * len(scores)
         positions, rows = self._rows(lists, ends, scores, grades)
         for row, topics in zip(rows.tolist(), self.topics[positions].tolist(), strict=True):

@@ -379,7 +379,7 @@ def _measures(owner: Declared) -> tuple[Measure, ...]:
 def averages(
     moments: MomentsColumn,
     measures: Sequence[Measure],
-    kept: Sequence[int],
+    lists_kept: Sequence[int],
     empty: Sequence[int],
     rule: str,
     slots: Slots = SLOT_0,
@@ -387,8 +387,8 @@ def averages(
 ) -> list[Averages]:
     """For each of these states the mean of each measure over the kept lists and, by the rule
     "zero", the empty ones; with the moments for the interval of each mean. cubes: None: unknown."""
-    rows = [*map(add, kept, empty)]
-    lists = rows if rule == "zero" else kept
+    rows = [*map(add, lists_kept, empty)]
+    lists = rows if rule == "zero" else lists_kept
     means, sums, shifts = [], [], []
     for columns in moments.sums:
         units, scales = zip(*[column.units(slots) for column in columns], strict=True)
@@ -409,12 +409,12 @@ def averages(
         Averages,
         len(slots),
         means=[dict(zip(names, row, strict=True)) for row in zip(*means, strict=True)],
-        lists_kept=kept,
+        lists_kept=lists_kept,
         lists_empty=empty,
         rows=rows,
         _made=repeat(partial(_moments_of, tuple(measures), tuple(shifts))),
         # An empty list weighs nothing where a measure has weights.
-        _given=zip(kept, lists, zip(*sums, strict=True), every, strict=False),
+        _given=zip(lists_kept, lists, zip(*sums, strict=True), every, strict=False),
     )
 
 

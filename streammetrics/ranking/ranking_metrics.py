@@ -173,7 +173,7 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/3"):
         if self.examination is None:
             return
         where = "RankingMetrics.examination"
-        self._set("examination", checked_examination(self.examination, where, named=False))
+        self._set("examination", checked_examination(self.examination, where, allows_names=False))
         if self.settings()["empty"] == "zero":
             raise SettingsError(
                 expected='empty="skip" with examination',

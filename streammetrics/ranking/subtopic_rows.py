@@ -69,7 +69,7 @@ class _Numbers(NamedTuple):
 
 
 def subtopics_of_items(
-    given: object,
+    subtopics: object,
     shape: tuple[int, ...],
     ends: Ints,
     nested: bool,
@@ -80,12 +80,12 @@ def subtopics_of_items(
     """The subtopics of items whose labels have this shape and these offsets, or are lists of
     different lengths (`nested`). An item of grade 0 answers none; another one in its grade.
     ordered: whether items are in `canonical_order`."""
-    is_table = isinstance(given, np.ndarray) and given.dtype.kind in "biuf"
+    is_table = isinstance(subtopics, np.ndarray) and subtopics.dtype.kind in "biuf"
     if is_table:
-        table = _table(cast("NDArray[np.generic]", given), shape, ends)
+        table = _table(cast("NDArray[np.generic]", subtopics), shape, ends)
     else:
         flat = not nested and len(shape) == 1
-        pairs = _collection_topics(given, ends, nonzero(grades)[0], flat=flat)
+        pairs = _collection_topics(subtopics, ends, nonzero(grades)[0], flat=flat)
     parts, n_before = list[Subtopics](), 0
     # In blocks of lists, whose temporaries stay in the cache.
     cuts = np.searchsorted(ends, np.arange(_BLOCK, ends[-1], _BLOCK)).tolist()
@@ -117,20 +117,20 @@ def subtopics_of_items(
     return Subtopics.join(parts) if parts else Subtopics.none(0)
 
 
-def members_of_items(given: object, grades: NDArray[np.uint8]) -> list[str]:
+def members_of_items(subtopics: object, grades: NDArray[np.uint8]) -> list[str]:
     """For each item [n] the text of its subtopics, as `members_text` makes it; "" if it answers
     none, as one of grade 0 does."""
     n = len(grades)
     relevant = np.flatnonzero(grades)
     rows: Sequence[Collection[Hashable] | None]
-    if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
+    if isinstance(subtopics, np.ndarray) and subtopics.dtype.kind in "biuf":
         of_items: list[list[Hashable]] = [[] for _ in range(n)]
-        pairs = _table_topics(_table(given, (n,), None), relevant)
+        pairs = _table_topics(_table(subtopics, (n,), None), relevant)
         for item, topic in zip(relevant[pairs.items], pairs.topics, strict=True):
             of_items[item].append(int(topic))
         rows = of_items
     else:
-        rows = _listed(given, "subtopics")
+        rows = _listed(subtopics, "subtopics")
         if len(rows) != n:
             raise _form(f"{len(rows)} collection(s) for {n} label(s)")
         _topics_at_once(rows) or _one_by_one(rows, None)  # refuses others
@@ -168,16 +168,19 @@ def subtopics_of_ids(lists: Sequence[Answering]) -> Subtopics:
     )
 
 
-def grades_by_subtopic(given: object, where: str) -> Mapping[Hashable, int] | None:
+def grades_by_subtopic(ids_or_grades: object, where: str) -> Mapping[Hashable, int] | None:
     """Grade, above 0, by subtopic of one known item, from ids or from a mapping id -> grade; None
     if the given value is neither."""
-    if isinstance(given, Mapping):
-        grades = {topic: checked_grade(g, f"{where}[{shown(topic)}]") for topic, g in given.items()}
+    if isinstance(ids_or_grades, Mapping):
+        grades = {
+            topic: checked_grade(g, f"{where}[{shown(topic)}]")
+            for topic, g in ids_or_grades.items()
+        }
         _ids(list(grades), where)
         return {topic: grade for topic, grade in grades.items() if grade}
-    if not is_collection(given):
+    if not is_collection(ids_or_grades):
         return None
-    return dict.fromkeys(_ids(given, where), 1)
+    return dict.fromkeys(_ids(ids_or_grades, where), 1)
 
 
 def checked_grade(grade: object, where: str) -> int:
@@ -189,10 +192,10 @@ def checked_grade(grade: object, where: str) -> int:
     return int(grade)  # type: ignore[call-overload, no-any-return]
 
 
-def is_collection(given: object) -> TypeGuard[Collection[Hashable]]:
+def is_collection(value: object) -> TypeGuard[Collection[Hashable]]:
     """Whether a value is a collection of ids, rather than one value."""
-    return isinstance(given, (list, tuple, set, frozenset)) or (
-        isinstance(given, np.ndarray) and given.ndim == 1
+    return isinstance(value, (list, tuple, set, frozenset)) or (
+        isinstance(value, np.ndarray) and value.ndim == 1
     )
 
 

@@ -258,9 +258,9 @@ class PolicyValue(_LateSums, HasIntervals):
         concern this value alone."""
         return (*self._doubtful(), *(f"clipped: {why}" for why in self._much_clipped()))
 
-    def _possible(self, both: int) -> bool:
-        """Whether rows may have these sums, if `both` of them have a reward other than 0 and a
-        clipped weight."""
+    def _possible(self, clipped_rewards: int) -> bool:
+        """Whether rows may have these sums, if `clipped_rewards` of them have a reward other than 0
+        and a clipped weight."""
         n, nonzero, sums = self.rows, self.nonzero_rewards, self._sums
         if n and not 0 <= self._largest < math.inf:
             return False
@@ -269,8 +269,8 @@ class PolicyValue(_LateSums, HasIntervals):
             (n, sums.w, sums.ww),
             (nonzero, sums.r, sums.rr),
             (nonzero, sums.wr, sums.wwrr * rounded),
-            (both, sums.c_r, sums.c_rr),
-            (both, sums.c_wr, sums.c_wwrr * rounded),
+            (clipped_rewards, sums.c_r, sums.c_rr),
+            (clipped_rewards, sums.c_wr, sums.c_wwrr * rounded),
         )
         return (
             math.isnan(self._largest) == (not n)
@@ -284,8 +284,8 @@ class PolicyValue(_LateSums, HasIntervals):
             and (self._limit is None or sums.rr <= sums.r * Fraction(self._limit))
             and 0 <= sums.c_rr <= sums.rr
             and sums.c_rr * clip**2 <= sums.c_wwrr * rounded <= sums.wwrr * rounded
-            and (both > 0) == (sums.c_rr > 0)
-            and (both > 0 or not sums.c_wwrr)
+            and (clipped_rewards > 0) == (sums.c_rr > 0)
+            and (clipped_rewards > 0 or not sums.c_wwrr)
             and (self.rows_predicted > 0 or not any((sums.p, sums.wq, sums.terms)))
             and sums.terms >= 0
             and self._possible_products(rounded)

@@ -214,7 +214,7 @@ class NamedRates(OfWeightedRows, Generic[Value]):
     )
     def f1(self) -> Value:
         """2 P R / (P + R) = 2 TP / (2 TP + FN + FP)."""
-        return self._rate(lambda of: ratio(2 * of.tp, 2 * of.tp + of.fn + of.fp))
+        return self._rate(lambda rates: ratio(2 * rates.tp, 2 * rates.tp + rates.fn + rates.fp))
 
     @View(estimator=_F_BETA, better=HIGHER, range=SHARE)
     def f_beta(self, b: float, *, zero_division: float = math.nan) -> Value:
@@ -252,7 +252,8 @@ class NamedRates(OfWeightedRows, Generic[Value]):
         weight = share(a, "Rates.f_alpha(a)")
         worth = worth_of_nothing(zero_division, "Rates.f_alpha(zero_division)")
         return self._f(
-            lambda of: ratio(of.tp, of.tp + weight * of.fp + (1 - weight) * of.fn), worth
+            lambda rates: ratio(rates.tp, rates.tp + weight * rates.fp + (1 - weight) * rates.fn),
+            worth,
         )
 
 

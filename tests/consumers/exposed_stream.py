@@ -178,7 +178,7 @@ def verified(
         TemporaryDirectory(dir=folder) as scratch_folder,
         closing(Ledger.open(f"sqlite:///{scratch_folder}/scratch.db", create=True)) as scratch,
     ):
-        return verify(run_config, ledger, scratch, wanted=selection, monotonic=lambda: 0.0,
+        return verify(run_config, ledger, scratch, scope=selection, monotonic=lambda: 0.0,
                       opener=lambda config, options: MemorySource(logs))  # fmt: skip
 
 

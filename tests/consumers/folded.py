@@ -161,7 +161,7 @@ def counted(ledger: Ledger) -> Counted:
     """What a ledger says, all deltas of its results merged."""
     contents = stored(ledger)
     snapshot, sums = contents.seen, contents.sums(lambda row: row.pane[:3])
-    entries = ledger.quarantine(done=None, limit=1_000_000)
+    entries = ledger.quarantine(is_done=None, limit=1_000_000)
     return Counted(
         # Events that wait to be joined are no result.
         {

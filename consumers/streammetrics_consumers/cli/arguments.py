@@ -323,10 +323,10 @@ class Arguments:
 
     def __init__(
         self, command: str, words: Sequence[str], values: Mapping[str, object],
-        given: Mapping[str, str],
+        origins: Mapping[str, str],
     ) -> None:  # fmt: skip
         self.command, self.words = command, tuple(words)
-        self.given = dict(given)  # flag to where it was given: `--port` or `STREAMMETRICS_PORT`
+        self.given = dict(origins)  # flag to where it was given: `--port` or `STREAMMETRICS_PORT`
         self._values = dict(values)
 
     def text(self, flag: str) -> str | None:

@@ -41,18 +41,18 @@ class FileExpressions:
     texts: Mapping[str, str]
     where: str | None
 
-    def require(self, own: Sequence[str]) -> None:
+    def require(self, file_columns: Sequence[str]) -> None:
         """Check the names against the columns of a file."""
         for name in self.columns:
-            if name in own:
+            if name in file_columns:
                 raise UsageError(
                     f"--columns {name}: expected the name of a new column, got one of the file; "
                     "choose another name"
                 )
         for expression in self._expressions():
             for field in expression.fields:
-                if field not in own and field not in self.columns:
-                    raise expression.unknown_field(field, [*own, *self.columns])
+                if field not in file_columns and field not in self.columns:
+                    raise expression.unknown_field(field, [*file_columns, *self.columns])
         for name in self.columns:
             self._operands(name, ())
 
@@ -138,8 +138,8 @@ def place_in_flags(error: InputError) -> str | None:
     return f"{column}{flag}{match['place']}"
 
 
-def refuse_expressions(columns: Collection[str], where: str | None, what: str) -> None:
+def refuse_expressions(columns: Collection[str], where: str | None, input_kind: str) -> None:
     """Refuse the flags for what has no columns."""
     for flag, is_given in (("columns", bool(columns)), ("where", where is not None)):
         if is_given:
-            raise UsageError(f"--{flag}: expected a table of rows, got {what}; leave it out")
+            raise UsageError(f"--{flag}: expected a table of rows, got {input_kind}; leave it out")

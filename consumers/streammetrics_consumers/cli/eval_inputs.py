@@ -37,12 +37,12 @@ class InputFile:
 
 @contextmanager
 def input_files(
-    words: Sequence[str], alone: str | None
+    words: Sequence[str], qrels: str | None
 ) -> Iterator[tuple[list[InputFile], InputFile | None]]:
-    """The files that these words mean, in their order, and a file that is one `alone`: `-` is
-    standard input, which is kept in a temporary file meanwhile, and patterns mean the files that
-    match them, by name."""
-    if [*words, alone].count(STDIN) > 1:
+    """The files that these words mean, in their order, and the one file of `qrels`: `-` is standard
+    input, which is kept in a temporary file meanwhile, and patterns mean the files that match them,
+    by name."""
+    if [*words, qrels].count(STDIN) > 1:
         raise UsageError("eval: expected standard input once, got - twice; write it to a file")
     with tempfile.TemporaryDirectory() as folder:
         files = []
@@ -59,11 +59,11 @@ def input_files(
                 files += [InputFile(Path(name), name) for name in names]
             else:
                 files.append(InputFile(Path(word), word))
-        if alone is None:
+        if qrels is None:
             yield files, None
         else:
-            is_stdin = alone == STDIN
-            yield files, _spooled(Path(folder)) if is_stdin else InputFile(Path(alone), alone)
+            is_stdin = qrels == STDIN
+            yield files, _spooled(Path(folder)) if is_stdin else InputFile(Path(qrels), qrels)
 
 
 def _spooled(folder: Path) -> InputFile:

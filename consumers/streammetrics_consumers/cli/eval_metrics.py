@@ -343,18 +343,21 @@ _ELSEWHERE: Final = {
 }
 
 
-def measure_of(name: str, others: Sequence[str]) -> str:
-    """The measure of lists that is meant; UsageError for any other name. others: known names."""
+def measure_of(name: str, metric_names: Sequence[str]) -> str:
+    """The measure of lists that is meant; UsageError for any other name. metric_names: those to
+    suggest then."""
     try:
         return str(sm.parse_measure(name))
     except SettingsError as error:
-        every = f"name one of {', '.join(others)}, or a measure" if others else error.hint
+        every = (
+            f"name one of {', '.join(metric_names)}, or a measure" if metric_names else error.hint
+        )
         stem = name.partition("(")[0].lower()
-        near = _ELSEWHERE.get(stem) or did_you_mean(stem, others, every)
+        near = _ELSEWHERE.get(stem) or did_you_mean(stem, metric_names, every)
         hint = error.hint if error.hint.startswith("did you mean") and near == every else near
         raise UsageError(
-            f"--metrics: expected {'a metric, or ' if others else ''}a measure of lists such as "
-            f"ndcg@10, got {formatting.name(name)!r}; {hint}"
+            f"--metrics: expected {'a metric, or ' if metric_names else ''}a measure of lists such "
+            f"as ndcg@10, got {formatting.name(name)!r}; {hint}"
         ) from None
 
 

@@ -59,18 +59,18 @@ def _tests(arguments: Arguments) -> Iterator[PlannedTest]:
         yield _planned(arguments, state, view)
 
 
-def _chosen(state: Accumulator, named: str | None) -> tuple[Accumulator, str | None]:
-    """One metric of the state of a file, and the view that is named."""
+def _chosen(state: Accumulator, name: str | None) -> tuple[Accumulator, str | None]:
+    """One metric of the state of a file, and the view that `name` means."""
     from streammetrics_consumers.query.state_files import plain_states
 
     states = {".".join(plain.path): plain.state for plain in plain_states(state)}
     if "" in states:
-        return states[""], named
-    if named is None and len(states) == 1:
+        return states[""], name
+    if name is None and len(states) == 1:
         return next(iter(states.values())), None
-    if named is None:
+    if name is None:
         raise UsageError(f"--metric: expected one of {_names_text(states)}, got none; name one")
-    metric, view = _named(named, states)
+    metric, view = _named(name, states)
     return states[metric], view
 
 

@@ -20,10 +20,10 @@ Report: TypeAlias = Callable[[Progress], None]
 
 
 @contextmanager
-def shown(what: str, monotonic: Callable[[], float], unit: str = "events") -> Iterator[Report]:
+def shown(activity: str, monotonic: Callable[[], float], unit: str = "events") -> Iterator[Report]:
     """A function that reports progress, for the duration of the block."""
     if logs.are_json() or not sys.stderr.isatty():
-        yield _lines(what, monotonic, unit)
+        yield _lines(activity, monotonic, unit)
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
@@ -37,7 +37,7 @@ def shown(what: str, monotonic: Callable[[], float], unit: str = "events") -> It
     # Other output goes through the bar's console, which redraws the bar below it.
     console = Console(stderr=True, markup=False, highlight=False)
     with Bar(*columns, console=console, transient=True, refresh_per_second=8) as bar:
-        task = bar.add_task(what, total=None, text="")
+        task = bar.add_task(activity, total=None, text="")
 
         def report(progress: Progress) -> None:
             left = progress.remaining
@@ -53,7 +53,7 @@ def shown(what: str, monotonic: Callable[[], float], unit: str = "events") -> It
 
 @contextmanager
 def counted(
-    what: str, unit: str, monotonic: Callable[[], float]
+    activity: str, unit: str, monotonic: Callable[[], float]
 ) -> Iterator[Callable[[int, int], None]]:
     """A function that reports the number done and the total, for the duration of the block. Bytes
     are shown as MiB. A block shorter than QUICK_S shows nothing."""
@@ -66,7 +66,7 @@ def counted(
             nonlocal report
             seconds = monotonic() - began_s
             if report is None and seconds >= QUICK_S:
-                report = stack.enter_context(shown(what, monotonic, "MiB" if bits else unit))
+                report = stack.enter_context(shown(activity, monotonic, "MiB" if bits else unit))
             if report is not None:
                 report(Progress(n_done >> bits, seconds, max(total - n_done, 0) >> bits))
 

@@ -39,15 +39,15 @@ ACTIONS = ("list", "export", "retry")
 def read(arguments: Arguments, monotonic: Clock) -> int:
     """Run one of these commands."""
     commands: dict[str, Callable[[Arguments], None]] = {
-        "results": lambda given: _results(given, monotonic),
+        "results": lambda command_line: _results(command_line, monotonic),
         "status": _status,
-        "quarantine": lambda given: _quarantine(given, monotonic),
-        "export": lambda given: _export(given, monotonic),
-        "merge": lambda given: _merge(given, monotonic),
+        "quarantine": lambda command_line: _quarantine(command_line, monotonic),
+        "export": lambda command_line: _export(command_line, monotonic),
+        "merge": lambda command_line: _merge(command_line, monotonic),
         "show": _show,
         "drift": _drift,
-        "report": lambda given: _report(given, monotonic),
-        "watch": lambda given: _watch(given, monotonic),
+        "report": lambda command_line: _report(command_line, monotonic),
+        "watch": lambda command_line: _watch(command_line, monotonic),
     }
     commands[arguments.command](arguments)
     return DONE
@@ -94,7 +94,8 @@ def _status(arguments: Arguments) -> None:
         from streammetrics_consumers.render.style import Style
 
         title = ledger.store.name
-        _print([status_text(ledger, Style.from_stream(sys.stdout), title=title, wanted=generation)])
+        style = Style.from_stream(sys.stdout)
+        _print([status_text(ledger, style, title=title, generation_number=generation)])
 
 
 def _history(arguments: Arguments, ledger: Ledger, generation: int | None) -> None:
@@ -141,7 +142,7 @@ def _merge(arguments: Arguments, monotonic: Clock) -> None:
     logs.to_stderr("text")
     skipped: list[Path] | None = [] if arguments.text("replay") == "skip" else None
     with progress.counted("merging", "files", monotonic) as update:
-        state = merge_files(paths, lambda done: update(done, len(paths)), skipped=skipped)
+        state = merge_files(paths, lambda n_done: update(n_done, len(paths)), skipped=skipped)
     write_state(state, output)
     for path in skipped or ():
         log.warning("%s is skipped: all its rows are counted already", path)

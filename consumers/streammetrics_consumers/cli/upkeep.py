@@ -70,7 +70,7 @@ def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
             config,
             ledger,
             scratch,
-            wanted=scope,
+            scope=scope,
             report=report,
             monotonic=monotonic,
         )

@@ -150,16 +150,16 @@ def read(section: Section, table: type[C]) -> C:
     return values
 
 
-def read_keys(section: Section, table: type[C], **others: object) -> C:
+def read_keys(section: Section, table: type[C], **other_values: object) -> C:
     """The table, with the value of each of its keys: that of the file or a flag, else the default,
     also in place of a refused value. The section may have keys of other tables too.
 
-    others: the values of fields that are no keys.
+    other_values: those of fields that are no keys.
     """
     values = {
         field_name: _value(section, name, declared) for field_name, name, declared in _keys(table)
     }
-    return table(**values, **others)
+    return table(**values, **other_values)
 
 
 def is_complete(section: Section, table: type[object]) -> bool:

@@ -409,19 +409,19 @@ def refuse_clashes(
     event: EventConfig,
     slices: SlicesConfig,
     metrics: Sequence[MetricConfig],
-    more: Mapping[str, str],
+    other_paths: Mapping[str, str],
     tested: Mapping[str, str],
 ) -> None:
     """Check that each field is one value, a list, or an object with other fields, and not two of
     these. A field that may be one value or a list fits both; table rows must have one length.
 
-    more: the paths of other fields of one value, by the setting that names them; tested: those of
-    fields that may also be lists, but have no other field inside."""
+    other_paths: those of other fields of one value, by the setting that names them; tested: those
+    of fields that may also be lists, but have no other field inside."""
     uses: list[tuple[str, str, str]] = [("[event] time", event.time, _ONE)]
     if event.variant:
         uses.append(("[event] variant", event.variant, _ONE))
     uses += [("[slices] by", event.path(name), _ONE) for name in slices.names]
-    uses += [(where, path, _ONE) for where, path in more.items()]
+    uses += [(where, path, _ONE) for where, path in other_paths.items()]
     for entry in metrics:
         for argument, field in entry.inputs.items():
             if field.kind == "outcome":

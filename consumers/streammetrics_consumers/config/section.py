@@ -68,12 +68,14 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def did_you_mean(name: str, known: Sequence[str], otherwise: str = "") -> str:
+def did_you_mean(name: str, known_names: Sequence[str], otherwise: str = "") -> str:
     """The hint for an unknown name. otherwise: the hint if no known name is similar."""
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(name, known_names, n=1, cutoff=0.6)
     if close:
         return f"did you mean `{close[0]}`?"
-    return otherwise or "remove it; known: " + ", ".join(f"`{name}`" for name in sorted(known))
+    return otherwise or "remove it; known: " + ", ".join(
+        f"`{name}`" for name in sorted(known_names)
+    )
 
 
 class Section:
@@ -152,9 +154,9 @@ class Section:
         """Record a problem."""
         self.problems.append(Problem(where, expected, shown(got), hint))
 
-    def unknown(self, where: str, expected: str, got: object, known: Sequence[str]) -> None:
+    def unknown(self, where: str, expected: str, got: object, known_names: Sequence[str]) -> None:
         """Record an unknown name as a problem."""
-        self.problem(where, expected, got, did_you_mean(str(got), known))
+        self.problem(where, expected, got, did_you_mean(str(got), known_names))
 
     def bad(self, key: str, expected: str, hint: str) -> None:
         """Record a problem with the value of `key`."""

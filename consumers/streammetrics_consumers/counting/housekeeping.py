@@ -132,11 +132,11 @@ class KnownHeads:
             return
         yield from self._witness.compare(heads)
 
-    def moved(self, generation: Generation, known: Head, now: Head | None) -> Head | None:
-        """Note that reading goes on at `now`, where a head differs from `known`. If it went back,
-        the store keeps the known offset. Returns the head with that offset."""
-        seen_head = self._witness.forget(known)
-        last_head = max(known, seen_head, key=lambda head: head.next_offset)
+    def moved(self, generation: Generation, known_head: Head, now: Head | None) -> Head | None:
+        """Note that reading goes on at `now`, where a head differs from `known_head`. If it went
+        back, the store keeps the known offset. Returns the head with that offset."""
+        seen_head = self._witness.forget(known_head)
+        last_head = max(known_head, seen_head, key=lambda head: head.next_offset)
         if now is None or now.next_offset < last_head.next_offset:
             description = "no head" if now is None else f"a head at {now.next_offset}"
             log.error(

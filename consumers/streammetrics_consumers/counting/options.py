@@ -47,13 +47,13 @@ class Options:
         return self.new_source if partition.cluster != other.cluster else self.on_gap == "skip"
 
 
-def chosen(partitions: Sequence[Partition], wanted: Sequence[Name] | None) -> list[Partition]:
+def chosen(partitions: Sequence[Partition], names: Sequence[Name] | None) -> list[Partition]:
     """The partitions to read, out of all; raises Unsuitable where one does not exist."""
-    if wanted is None:
+    if names is None:
         return list(partitions)
     if partitions:
-        require_partitions(wanted, partitions)
-    return [partition for partition in partitions if partition.is_named(wanted)]
+        require_partitions(names, partitions)
+    return [partition for partition in partitions if partition.is_named(names)]
 
 
 def start_of(
@@ -79,9 +79,9 @@ def require_within(head: Head, source: Source, ends: Mapping[Partition, int]) ->
         raise GapError(head.partition, head.next_offset, beginning, end)
 
 
-def require_partitions(wanted: Collection[Name], partitions: Collection[Partition]) -> None:
+def require_partitions(names: Collection[Name], partitions: Collection[Partition]) -> None:
     """Raise Unsuitable where a named partition does not exist."""
-    missing = names_without(wanted, partitions)
+    missing = names_without(names, partitions)
     if missing:
         raise Unsuitable(
             f"--partitions: expected existing partitions ({names_of(partitions)}), "

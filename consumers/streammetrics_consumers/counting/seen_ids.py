@@ -127,13 +127,13 @@ class SeenIds:
                 rows.append((start_ms, ids[first : first + ROW_IDS].astype("<u8").tobytes()))
         return Seen(floor_ms + 1, replaced, rows)
 
-    def committed(self, seen: Seen) -> None:
+    def committed(self, changes: Seen) -> None:
         """The store has the changes returned by `take`."""
         self._new.clear()
-        for start_ms in seen.replaced:
+        for start_ms in changes.replaced:
             del self._rows[start_ms]
-        self._rows.update(start_ms for start_ms, _ in seen.rows)
-        self._rows = Counter({p: n for p, n in self._rows.items() if p >= seen.since_ms})
+        self._rows.update(start_ms for start_ms, _ in changes.rows)
+        self._rows = Counter({p: n for p, n in self._rows.items() if p >= changes.since_ms})
 
     @property
     def _floor_ms(self) -> int:
@@ -233,12 +233,12 @@ class Repeats:
             self._logs.pop(partition, None)
 
 
-def without_repeats(decoded: Decoded, seen: SeenIds) -> Decoded:
+def without_repeats(decoded: Decoded, seen_ids: SeenIds) -> Decoded:
     """The events without repeats, good and refused, and the number of repeats."""
     event_ids = decoded.event_ids
     if event_ids is None:
         return decoded
-    positions = event_ids.positions[seen.repeats(event_ids.ids, event_ids.times_ms)]
+    positions = event_ids.positions[seen_ids.repeats(event_ids.ids, event_ids.times_ms)]
     if not len(positions):
         return decoded
     chunk = decoded.chunk

@@ -57,13 +57,13 @@ def schema_bytes(message: bytes) -> bytes:
 def open_arrow(
     events: EventRows,
     needed: Sequence[str],
-    wanted: Sequence[str],
+    paths: Sequence[str],
     optional: Collection[str] = (),
 ) -> EventRows:
     """The rows of Arrow messages with equal `schema_bytes`.
 
-    needed: paths without which a message is refused; wanted: all paths that are read; optional:
-    those of them that may have any type.
+    needed: paths without which a message is refused; paths: all that are read; optional: those of
+    them that may have any type.
     """
     import pyarrow
 
@@ -72,14 +72,14 @@ def open_arrow(
     tables: list[pa.Table] = []
     for i, message in enumerate(events.messages.values):
         assert message is not None, "tombstones were removed before"
-        table = refused.get(i) or table_of(message, needed, wanted, optional)
+        table = refused.get(i) or table_of(message, needed, paths, optional)
         if isinstance(table, Unfit):
             refused[i] = table
         else:
             tables.append(table)
             counts[i] = table.num_rows
     batches = pyarrow.concat_tables(tables).combine_chunks().to_batches() if tables else []
-    columns: Mapping[str, Values] = {path: [] for path in wanted}
+    columns: Mapping[str, Values] = {path: [] for path in paths}
     texts: Sequence[bytes] = ()  # of refused events, for quarantine
     if batches:
         columns, texts = ArrowColumns(batches[0], checked=True), RowTexts(batches[0])
@@ -90,7 +90,7 @@ def open_arrow(
 def table_of(
     message: bytes,
     needed: Sequence[str],
-    wanted: Sequence[str],
+    paths: Sequence[str],
     optional: Collection[str] = (),
 ) -> pa.Table | Unfit:
     """The rows of a message, or its refusal, which names a field if a column cannot be read."""
@@ -107,8 +107,8 @@ def table_of(
         if unfit is not None:
             return unfit
         schema = pyarrow.ipc.open_stream(payload).schema
-        typed = [path for path in wanted if path not in optional]
-        return unread(schema, needed, typed) or _table(payload, schema, wanted)
+        typed = [path for path in paths if path not in optional]
+        return unread(schema, needed, typed) or _table(payload, schema, paths)
     except (pyarrow.ArrowException, BadLayout, OSError, ValueError, OverflowError) as error:
         # Includes Arrow's MemoryError, for a size that its own checks accept.
         return Unfit("not_arrow", None, f"expected an Arrow IPC stream: {error}"[:200])
@@ -149,14 +149,14 @@ def _bounds_refusal(payload: pa.Buffer) -> Unfit | None:
             return too_large(nbytes, MAX_OPEN_BYTES)
 
 
-def unread(schema: pa.Schema, needed: Sequence[str], wanted: Sequence[str]) -> Unfit | None:
+def unread(schema: pa.Schema, needed: Sequence[str], paths: Sequence[str]) -> Unfit | None:
     """The reason why these columns cannot be read; None if they can."""
     import pyarrow
 
     if len(set(schema.names)) < len(schema.names):
         return Unfit("not_arrow", None, "two columns have one name")
     kinds = dict(leaves(schema))
-    for path in wanted:
+    for path in paths:
         kind = kinds.get(path)
         if kind is None:
             if path in needed:

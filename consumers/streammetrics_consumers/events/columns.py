@@ -72,12 +72,14 @@ class ListColumn:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def take(self, at: NDArray[np.intp]) -> ListColumn:
+    def take(self, positions: NDArray[np.intp]) -> ListColumn:
         """The rows at these positions."""
-        sizes = np.diff(self.offsets)[at]
+        sizes = np.diff(self.offsets)[positions]
         offsets = np.concatenate([np.zeros(1, np.intp), np.cumsum(sizes)]).astype(np.intp)
         inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
-        return ListColumn(self.values[np.repeat(self.offsets[:-1][at], sizes) + inside], offsets)
+        return ListColumn(
+            self.values[np.repeat(self.offsets[:-1][positions], sizes) + inside], offsets
+        )
 
 
 def missing(path: str) -> Unfit:
@@ -418,11 +420,11 @@ def _too_long(text: str, *, name: bool) -> bool:
     return len(json.dumps(text)) > MAX_NAME if name else len(text) > MAX_TEXT
 
 
-def variants(known: tuple[str, ...] | None) -> Converter:
+def variants(variant_names: tuple[str, ...] | None) -> Converter:
     """A converter of texts from a declared set; the values of the column are that set, in order."""
-    if known is None:
+    if variant_names is None:
         return encoded_texts
-    positions = {name: i for i, name in enumerate(known)}
+    positions = {name: i for i, name in enumerate(variant_names)}
 
     def convert(values: list[object], path: str) -> Converted:
         column, bad = encoded_texts(values, path)
@@ -435,7 +437,7 @@ def variants(known: tuple[str, ...] | None) -> Converter:
             got = shown(column.values[column.codes[i]])
             detail = f"expected one of {len(positions)} variants, got {got}"
             bad.setdefault(i, Unfit("unknown_variant", path, detail))
-        return DictionaryColumn(np.maximum(codes, 0), known), bad
+        return DictionaryColumn(np.maximum(codes, 0), variant_names), bad
 
     return convert
 

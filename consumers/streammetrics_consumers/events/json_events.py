@@ -53,18 +53,18 @@ TOO_DEEP: Final = Unfit("too_deep", None, f"nested deeper than {MAX_DEPTH}")
 
 class JsonReader:
     """Reads the fields at some paths. fields: path -> the kinds it is read as, none for an optional
-    field of any type; known: path -> the texts that are expected there, of which the decoder makes
-    one object each. Where several optional fields of one object have such texts, they are encoded
-    together; where nothing else of the object is read, it is decoded once for all events."""
+    field of any type; expected_texts: path -> the texts of which the decoder makes one object each.
+    Where several optional fields of one object have such texts, they are encoded together; where
+    nothing else of the object is read, it is decoded once for all events."""
 
     def __init__(
-        self, fields: Mapping[str, frozenset[str]], known: Mapping[str, tuple[str, ...]]
+        self, fields: Mapping[str, frozenset[str]], expected_texts: Mapping[str, tuple[str, ...]]
     ) -> None:
         self.fields = fields
         self._names = {path: names_in(path) for path in fields}
-        self._decode, tree = self._decoder(known)
+        self._decode, tree = self._decoder(expected_texts)
         self._decode_typed = self._decode
-        if known.keys() & fields.keys():
+        if expected_texts.keys() & fields.keys():
             self._decode_typed, tree = self._decoder({})
         self._typed = tree.type
         self._attributes = {
@@ -75,19 +75,24 @@ class JsonReader:
         self._unexpected = 0  # events of the last chunk that the first decoder did not take
         groups: dict[tuple[str, ...], list[str]] = {}
         for path in fields:
-            if path in known and not fields[path]:
+            if path in expected_texts and not fields[path]:
                 groups.setdefault(self._attributes[path][:-1], []).append(path)
         self._groups = {parents: paths for parents, paths in groups.items() if len(paths) > 1}
         self._repeated = {
             holder: RepeatedObjects(
-                {self._names[path][-1]: type_of(fields[path], known[path]) for path in paths},
-                list(chain.from_iterable(known[path] for path in paths)),
+                {
+                    self._names[path][-1]: type_of(fields[path], expected_texts[path])
+                    for path in paths
+                },
+                list(chain.from_iterable(expected_texts[path] for path in paths)),
             )
             for holder, paths in self._groups.items()
             if holder and len(paths) == self._count_below(holder)
         }
         holders = [self._names[self._groups[holder][0]][:-1] for holder in self._repeated]
-        self._decode_skipping = self._decoder(known, holders)[0] if holders else self._decode
+        self._decode_skipping = (
+            self._decoder(expected_texts, holders)[0] if holders else self._decode
+        )
         self._whole_events = 0  # that are decoded whole before objects are skipped again
 
     def _count_below(self, holder: tuple[str, ...]) -> int:
@@ -191,18 +196,18 @@ class JsonReader:
         return repeated.columns(codes, refused, list(map(astuple, objects)))
 
     def _objects(
-        self, attributes: tuple[str, ...], known: dict[tuple[str, ...], list[Any]]
+        self, attributes: tuple[str, ...], known_objects: dict[tuple[str, ...], list[Any]]
     ) -> list[Any]:
         """The objects of the events at a path, each once; one without fields where there is another
         value."""
-        if attributes not in known:
+        if attributes not in known_objects:
             *parents, last = attributes
-            objects = _attribute(last)(self._objects(tuple(parents), known))
+            objects = _attribute(last)(self._objects(tuple(parents), known_objects))
             empty = self._without_fields.get(".".join(attributes))
             if empty is not None:
                 objects = [value if isinstance(value, Struct) else empty for value in objects]
-            known[attributes] = objects
-        return known[attributes]
+            known_objects[attributes] = objects
+        return known_objects[attributes]
 
     def _decode_any(self, value: bytes) -> object:
         """An event with texts that are not expected, or with values of optional fields that the

@@ -103,9 +103,9 @@ class EventRows:
         )
 
 
-def some_rows(chunk: Chunk, at: NDArray[np.intp]) -> Chunk:
+def some_rows(chunk: Chunk, row_positions: NDArray[np.intp]) -> Chunk:
     """The chunk with only the rows at these ascending positions. Its columns are unchanged."""
-    chosen = at.tolist()
+    chosen = row_positions.tolist()
     positions = {old: new for new, old in enumerate(chosen)}
 
     def kept(values: Sequence[T]) -> list[T]:
@@ -114,15 +114,15 @@ def some_rows(chunk: Chunk, at: NDArray[np.intp]) -> Chunk:
     times, values = chunk.timestamps_ms, chunk.values
     return replace(
         chunk,
-        offsets=np.asarray(chunk.offsets, np.int64)[at],
+        offsets=np.asarray(chunk.offsets, np.int64)[row_positions],
         values=kept(values)
         if isinstance(values, list)
-        else Lazy(len(at), lambda i: values[chosen[i]]),
-        timestamps_ms=None if times is None else instants(times)[at],
+        else Lazy(len(row_positions), lambda i: values[chosen[i]]),
+        timestamps_ms=None if times is None else instants(times)[row_positions],
         keys=None if chunk.keys is None else kept(chunk.keys),
         headers=None if chunk.headers is None else kept(chunk.headers),
         cut={positions[i]: cut for i, cut in chunk.cut.items() if i in positions},
-        indices=None if chunk.indices is None else np.asarray(chunk.indices)[at],
+        indices=None if chunk.indices is None else np.asarray(chunk.indices)[row_positions],
     )
 
 

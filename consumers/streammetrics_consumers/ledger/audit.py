@@ -100,7 +100,7 @@ def copy_ledger(store: Store, copy: Store) -> Stand:
     def work(connection: Connection) -> Stand:
         current = generation_of(connection, store.name, None)
         heads = read_heads(connection, head.c.generation == current.id)
-        copy.write(lambda there, _: _clear(there))  # an earlier try may have failed
+        copy.write(lambda target, _: _clear(target))  # an earlier try may have failed
         head_ids = select(head.c.id).where(head.c.generation == current.id)
         for table, condition in (
             (generation, generation.c.id == current.id),
@@ -219,13 +219,13 @@ def panes(store: Store, generation: Generation) -> dict[Pane, int]:
 
 
 def pane_rows(
-    store: Store, generation: Generation, some: Collection[Pane]
+    store: Store, generation: Generation, chosen_panes: Collection[Pane]
 ) -> dict[Pane, list[DeltaMetadata]]:
     """The rows of each of these panes, without their states."""
 
     def work(connection: Connection) -> dict[Pane, list[DeltaMetadata]]:
-        rows: dict[Pane, list[DeltaMetadata]] = {pane: [] for pane in some}
-        for row in read_metadata(connection, generation, some):
+        rows: dict[Pane, list[DeltaMetadata]] = {pane: [] for pane in chosen_panes}
+        for row in read_metadata(connection, generation, chosen_panes):
             rows[row.pane].append(row)
         return rows
 

@@ -64,7 +64,7 @@ def join_head(store: Store, generation: Generation) -> Head:
     """The head JOIN, which holds how far events are closed; created if there is none."""
 
     def work(connection: Connection, _: bool) -> Head:
-        check_generation(connection, generation, alone=True)
+        check_generation(connection, generation, is_exclusive=True)
         head = head_of(connection, generation, JOIN)
         return insert_head(connection, generation, JOIN, JOIN_START) if head is None else head
 

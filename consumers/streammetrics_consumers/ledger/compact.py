@@ -277,7 +277,7 @@ class Compactor:
 
 
 def compact(
-    store: Store, report: Callable[[Compacted], None] = lambda done: None, *, above: int = 1
+    store: Store, report: Callable[[Compacted], None] = lambda totals: None, *, above: int = 1
 ) -> Compacted:
     """Merge all mergeable delta rows of the events that are counted now. `report` gets the totals
     so far after every transaction."""

@@ -240,9 +240,9 @@ def read_metadata(
                 yield replace(row, pane=pane, sum_of=sum_of)
 
 
-def read_rows(connection: Connection, *which: ColumnElement[bool]) -> Iterator[DeltaMetadata]:
+def read_rows(connection: Connection, *conditions: ColumnElement[bool]) -> Iterator[DeltaMetadata]:
     """The rows that meet these conditions."""
-    for row in connection.execute(select(*METADATA).where(*which)):
+    for row in connection.execute(select(*METADATA).where(*conditions)):
         yield DeltaMetadata(row[0], Pane(*row[1:5]), *row[5:13])
 
 
@@ -296,16 +296,16 @@ def states_each(
         yield row, state if sum_of is None else summed(state, *sum_of, row.pane.grouping)
 
 
-def drop_rows(connection: Connection, *which: ColumnElement[bool]) -> int:
+def drop_rows(connection: Connection, *conditions: ColumnElement[bool]) -> int:
     """Delete these delta rows; other rows that had their state from one of them get it. Returns
     their number."""
-    gone = select(delta.c.id).where(*which).scalar_subquery()
+    gone = select(delta.c.id).where(*conditions).scalar_subquery()
     total = delta.alias()
     state = select(total.c.state).where(total.c.id == delta.c.same_as).scalar_subquery()
     connection.execute(
         update(delta).where(delta.c.same_as.in_(gone)).values(state=state, same_as=None)
     )
-    return connection.execute(delete(delta).where(*which)).rowcount
+    return connection.execute(delete(delta).where(*conditions)).rowcount
 
 
 def few(sized: Iterable[tuple[T, int]], count: int, nbytes: int) -> Iterator[list[T]]:

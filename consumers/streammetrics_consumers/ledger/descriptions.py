@@ -22,10 +22,10 @@ Weights = Mapping[str, float]
 Description = Mapping[str, object]
 
 
-def more_epochs(was: Description, now: Description) -> tuple[str, ...]:
+def more_epochs(earlier_description: Description, now: Description) -> tuple[str, ...]:
     """The epoch starts that a plan appends to an earlier one of the same metric; none if it
     changes the allocation of their common epochs, or one that a horizon was tuned to."""
-    before, after = was.get(EXPERIMENT), now.get(EXPERIMENT)
+    before, after = earlier_description.get(EXPERIMENT), now.get(EXPERIMENT)
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return ()
     old_starts, starts = (cast("list[str]", plan["epochs"]) for plan in (before, after))
@@ -39,10 +39,12 @@ def more_epochs(was: Description, now: Description) -> tuple[str, ...]:
     return tuple(starts[len(old_starts) :])
 
 
-def moved_end(was: Description, now: Description) -> tuple[int | None, int | None] | None:
+def moved_end(
+    earlier_description: Description, now: Description
+) -> tuple[int | None, int | None] | None:
     """The ends of an experiment in an earlier description and in this one, None for no end; None if
     they are equal."""
-    before, after = was.get(EXPERIMENT), now.get(EXPERIMENT)
+    before, after = earlier_description.get(EXPERIMENT), now.get(EXPERIMENT)
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return None
     ends = cast("tuple[int | None, int | None]", (before.get("end"), after.get("end")))
@@ -68,9 +70,11 @@ def end_refused(ends: tuple[int | None, int | None], counted_ms: int | None) -> 
     return ""
 
 
-def as_before(now: Description, was: Description, *names: str) -> dict[str, object]:
+def as_before(now: Description, earlier_description: Description, *names: str) -> dict[str, object]:
     """A description with these parts of the plan of an earlier one."""
-    plan, earlier = (cast("Description", description[EXPERIMENT]) for description in (now, was))
+    plan, earlier = (
+        cast("Description", description[EXPERIMENT]) for description in (now, earlier_description)
+    )
     other_parts = {name: value for name, value in plan.items() if name not in names}
     earlier_parts = {name: earlier[name] for name in names if name in earlier}
     return {**now, EXPERIMENT: {**other_parts, **earlier_parts}}
@@ -99,13 +103,13 @@ def _weights(plan: Description) -> list[dict[str, float]]:
     return shares if len(shares) > 1 else shares * epochs
 
 
-def as_started(was: Description, now: Description) -> Description:
+def as_started(earlier_description: Description, now: Description) -> Description:
     """A description with the plan as it was when the experiment began: without the guardrails that
     a later version declares by default, whose rows of before are not counted. Where the earlier
     config switched them off, the description as it is.
     """
-    before, after = was.get(EXPERIMENT), now.get(EXPERIMENT)
-    shown = was.get(SHOWN, {})
+    before, after = earlier_description.get(EXPERIMENT), now.get(EXPERIMENT)
+    shown = earlier_description.get(SHOWN, {})
     if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
         return now
     rail_names = {rail[0] for rail in _rails(before)}
@@ -129,19 +133,19 @@ KEPT_NO_LATE: Final = (
 )
 
 
-def kept_no_late(was: Mapping[str, object], now: Mapping[str, object]) -> bool:
+def kept_no_late(earlier_description: Mapping[str, object], now: Mapping[str, object]) -> bool:
     """Whether the older description is of a version that dropped events too late to be joined: a
     difference that no config can undo."""
-    joins = was.get("join"), now.get("join")
+    joins = earlier_description.get("join"), now.get("join")
     if not all(isinstance(plan, Mapping) for plan in joins):
         return False
     before, after = (cast("Mapping[str, object]", plan) for plan in joins)
     return "late" in after and "late" not in before
 
 
-def more_arms(was: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+def more_arms(earlier_description: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
     """The variants that are added to a running experiment."""
-    plans = was.get(EXPERIMENT), now.get(EXPERIMENT)
+    plans = earlier_description.get(EXPERIMENT), now.get(EXPERIMENT)
     if not all(isinstance(plan, Mapping) for plan in plans):
         return []
     before, after = (cast("Mapping[str, list[str]]", plan)["variants"] for plan in plans)
@@ -166,19 +170,19 @@ def arms_refused(arms: Sequence[str], name: str = "") -> str:
     )
 
 
-def differences(was: object, now: object, path: str = "") -> Iterator[str]:
+def differences(earlier_value: object, now: object, path: str = "") -> Iterator[str]:
     """Each setting that was added, removed or changed, with its values."""
-    if isinstance(was, Mapping) and isinstance(now, Mapping):
-        for key in sorted({*was, *now} - {SHOWN}):
+    if isinstance(earlier_value, Mapping) and isinstance(now, Mapping):
+        for key in sorted({*earlier_value, *now} - {SHOWN}):
             inner = f"{path}.{key}" if path else key
-            if key not in was:
+            if key not in earlier_value:
                 yield f"{inner} is new ({_shown(now[key])})"
             elif key not in now:
-                yield f"{inner} was removed (it was {_shown(was[key])})"
+                yield f"{inner} was removed (it was {_shown(earlier_value[key])})"
             else:
-                yield from differences(was[key], now[key], inner)
-    elif was != now:
-        yield f"{path} was {_shown(was)}, is {_shown(now)}"
+                yield from differences(earlier_value[key], now[key], inner)
+    elif earlier_value != now:
+        yield f"{path} was {_shown(earlier_value)}, is {_shown(now)}"
 
 
 def _shown(value: object) -> str:
@@ -186,14 +190,16 @@ def _shown(value: object) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
-def more_variants(was: Mapping[str, object], now: Mapping[str, object]) -> frozenset[str] | None:
+def more_variants(
+    earlier_description: Mapping[str, object], now: Mapping[str, object]
+) -> frozenset[str] | None:
     """The variants that a description adds to an earlier one of the same metric. None where it
     lacks one of the earlier variants, so that the states could not be continued.
 
     Events of an undeclared variant are in quarantine, so to declare it changes no count, and a
     retry can count them. To remove a variant is not allowed.
     """
-    before, after = _declared(was), _declared(now)
+    before, after = _declared(earlier_description), _declared(now)
     if before is None or after is None:
         return frozenset() if before == after else None
     return after - before if before <= after else None

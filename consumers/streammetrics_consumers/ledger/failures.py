@@ -62,8 +62,8 @@ class SchemaMismatch(LedgerError):
 
     exit_code = 3
 
-    def __init__(self, message: str, version: int, ours: int) -> None:
-        self.version, self.ours = version, ours
+    def __init__(self, message: str, version: int, own_version: int) -> None:
+        self.version, self.ours = version, own_version
         super().__init__(message)
 
     @property

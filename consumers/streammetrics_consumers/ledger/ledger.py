@@ -94,18 +94,18 @@ class LogChanged(LedgerError):
 
     exit_code = 4
 
-    def __init__(self, known: Head, other: Partition) -> None:
-        self.known, self.found = known, other
-        log = known.partition
+    def __init__(self, known_head: Head, other: Partition) -> None:
+        self.known, self.found = known_head, other
+        log = known_head.partition
         kind, flag, before, now = "cluster", "--new-source", log.cluster, other.cluster
         if before == now:
             kind, flag = "log (topic id)", "--on-gap skip"
             before, now = log.topic_id, other.topic_id
         super().__init__(
-            f"{other}: this {kind} is not the one counted up to offset {known.next_offset}: that "
-            f"was {before}, this is {now}, and its offsets refer to other events. Read the old one "
-            "to its end, start with --new-generation or another store, or add its events to "
-            f"those counted with {flag}"
+            f"{other}: this {kind} is not the one counted up to offset {known_head.next_offset}: "
+            f"that was {before}, this is {now}, and its offsets refer to other events. Read the "
+            "old one to its end, start with --new-generation or another store, or add its events "
+            f"to those counted with {flag}"
         )
 
 
@@ -127,7 +127,7 @@ def count_from(
     NewSource as `unknown_topics` does."""
 
     def work(connection: Connection, _: bool) -> None:
-        check_generation(connection, generation, alone=True)
+        check_generation(connection, generation, is_exclusive=True)
         for cluster, topic in _topics(connection, generation, partitions, new)[1]:
             connection.execute(
                 insert(source).values(generation=generation.id, cluster=cluster, topic=topic)
@@ -225,9 +225,9 @@ class Ledger:
         """All generations, oldest first."""
         return self._store.read(read_generations)
 
-    def generation(self, wanted: int | None = None) -> Generation:
+    def generation(self, generation_number: int | None = None) -> Generation:
         """A generation as it is now; the current one for None."""
-        return self._store.read(lambda connection: self._generation(connection, wanted))
+        return self._store.read(lambda connection: self._generation(connection, generation_number))
 
     def heads(self, generation: Generation) -> tuple[Head, ...]:
         """The open heads of logs, in the order of their creation."""
@@ -249,20 +249,21 @@ class Ledger:
         self,
         *,
         generation: int | None = None,
-        done: bool | None = False,
+        is_done: bool | None = False,
         after: int = 0,
         limit: int = 1000,
     ) -> tuple[QuarantineRow, ...]:
         """At most `limit` refused events with an id greater than `after`, in order of id.
 
-        done: False for those that are open, True for those that a retry has counted, None for all.
+        is_done: False for those that are open, True for those that a retry has counted, None for
+        all.
         """
 
         def work(connection: Connection) -> tuple[QuarantineRow, ...]:
             stored = self._generation(connection, generation)
             conditions = [quarantine.c.generation == stored.id, quarantine.c.id > after]
-            if done is not None:
-                conditions.append(quarantine.c.done == done)
+            if is_done is not None:
+                conditions.append(quarantine.c.done == is_done)
             return read_quarantine(connection, *conditions, limit=limit)
 
         return self._store.read(work)
@@ -331,7 +332,7 @@ class Ledger:
         """
 
         def work(connection: Connection, _: bool) -> Head:
-            check_generation(connection, generation, alone=True)
+            check_generation(connection, generation, is_exclusive=True)
             log_head = head_of(connection, generation, partition)
             if log_head is None:
                 return insert_head(connection, generation, partition, start)
@@ -367,26 +368,28 @@ class Ledger:
         self._noted[moved.id] = moved.digest
         return moved
 
-    def skip(self, generation: Generation, known: Head, to: int) -> Head:
+    def skip(self, generation: Generation, known_head: Head, to: int) -> Head:
         """Move a head over offsets that the log has lost, and count them as lost."""
 
         def work(connection: Connection, is_repeated: bool) -> None:
             check_generation(connection, generation)
-            if not skip_offsets(connection, known, moved) and not (
+            if not skip_offsets(connection, known_head, moved) and not (
                 is_repeated and has_head(connection, moved)
             ):
-                raise Fenced(f"{known.partition}: no longer at {known.next_offset}")
+                raise Fenced(f"{known_head.partition}: no longer at {known_head.next_offset}")
 
-        moved = head_after_skip(known, to)
+        moved = head_after_skip(known_head, to)
         self._store.write(work)
         return moved
 
-    def follow(self, generation: Generation, known: Head, partition: Partition, start: int) -> Head:
+    def follow(
+        self, generation: Generation, known_head: Head, partition: Partition, start: int
+    ) -> Head:
         """Close a head whose log is gone or has lost its end; a new one follows `partition`."""
 
         def work(connection: Connection, _: bool) -> Head:
-            check_generation(connection, generation, alone=True)
-            if close_head(connection, known):
+            check_generation(connection, generation, is_exclusive=True)
+            if close_head(connection, known_head):
                 return insert_head(connection, generation, partition, start)
             log_head = head_of(connection, generation, partition)
             if log_head is None or log_head.partition != partition:
@@ -399,7 +402,7 @@ class Ledger:
         """Drop the panes that start before `floor_ms`. The floor never falls."""
 
         def work(connection: Connection, _: bool) -> Generation:
-            now_ms = check_generation(connection, generation, alone=True)
+            now_ms = check_generation(connection, generation, is_exclusive=True)
             raise_floor(connection, generation, floor_ms)
             return replace(
                 generation, floor_ms=floor_ms if now_ms is None else max(now_ms, floor_ms)

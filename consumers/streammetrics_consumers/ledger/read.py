@@ -109,10 +109,14 @@ _METRICS: Final = (
 _LAST_RETRY: Final = select(func.max(retry.c.id)).where(retry.c.generation == _NUMBER)
 
 
-def read_generation(connection: Connection, wanted: int | None = None) -> Generation | None:
+def read_generation(
+    connection: Connection, generation_number: int | None = None
+) -> Generation | None:
     """A generation by its id; the current one for None."""
-    statement = _CURRENT if wanted is None else _WANTED
-    rows = connection.execute(statement, {"number": wanted} if wanted is not None else {}).all()
+    statement = _CURRENT if generation_number is None else _WANTED
+    rows = connection.execute(
+        statement, {"number": generation_number} if generation_number is not None else {}
+    ).all()
     if not rows:
         return None
     if len(rows) > 1:
@@ -130,11 +134,13 @@ def read_generation(connection: Connection, wanted: int | None = None) -> Genera
     )
 
 
-def generation_of(connection: Connection, store: str, wanted: int | None) -> Generation:
+def generation_of(connection: Connection, store: str, generation_number: int | None) -> Generation:
     """As `read_generation`, or NotAStore with the store's name."""
-    stored = read_generation(connection, wanted)
+    stored = read_generation(connection, generation_number)
     if stored is None:
-        content = "nothing yet" if wanted is None else f"no generation {wanted}"
+        content = (
+            "nothing yet" if generation_number is None else f"no generation {generation_number}"
+        )
         raise NotAStore(f"store {store}: it holds {content}; run a config first")
     return stored
 
@@ -169,14 +175,14 @@ def _metrics(
     return tuple(metrics)
 
 
-def json_object(what: str, text: str) -> dict[str, object]:
+def json_object(subject: str, text: str) -> dict[str, object]:
     """A JSON object stored in a column. Raises Damaged where it is not one."""
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
         parsed = None
     if not isinstance(parsed, dict):
-        raise Damaged(f"expected {what} as a JSON object, got {text[:40]!r}")
+        raise Damaged(f"expected {subject} as a JSON object, got {text[:40]!r}")
     return parsed
 
 
@@ -211,9 +217,9 @@ COUNTERS: Final = (
 )
 
 
-def read_heads(connection: Connection, *which: ColumnElement[bool]) -> tuple[Head, ...]:
+def read_heads(connection: Connection, *conditions: ColumnElement[bool]) -> tuple[Head, ...]:
     """Heads, in the order of their creation."""
-    rows = connection.execute(select(head).where(*which).order_by(head.c.id))
+    rows = connection.execute(select(head).where(*conditions).order_by(head.c.id))
     return tuple(_head(row) for row in rows)
 
 
@@ -273,10 +279,10 @@ _LOG: Final = (head.c.cluster, head.c.topic, head.c.topic_id, head.c.partition)
 
 
 def read_quarantine(
-    connection: Connection, *which: ColumnElement[bool], limit: int | None = None
+    connection: Connection, *conditions: ColumnElement[bool], limit: int | None = None
 ) -> tuple[QuarantineRow, ...]:
     """Refused events, in the order in which they were written."""
-    query = select(quarantine, head).join(head, head.c.id == quarantine.c.head).where(*which)
+    query = select(quarantine, head).join(head, head.c.id == quarantine.c.head).where(*conditions)
     rows = connection.execute(query.order_by(quarantine.c.id).limit(limit)).mappings()
     return tuple(
         QuarantineRow(

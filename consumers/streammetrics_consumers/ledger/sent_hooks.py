@@ -168,9 +168,9 @@ class SentHooks:
             return "unknown"  # to this user
 
     def _why_held(
-        self, connection: Connection, known: str | None, homes: Sequence[str]
+        self, connection: Connection, known_home: str | None, homes: Sequence[str]
     ) -> str | None:
-        if known is not None and known not in homes:
+        if known_home is not None and known_home not in homes:
             if self._path is not None and not homes:
                 return f"the file of what was sent, {self._path.name}, is gone"
             return "the store is not where it was when it last sent something"

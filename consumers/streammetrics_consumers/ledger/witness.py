@@ -57,13 +57,13 @@ class Witness:
         return pairs
 
 
-def went_back(known: Head, now: Head) -> bool:
+def went_back(known_head: Head, now: Head) -> bool:
     """Whether a head is behind the known one, or has another history."""
-    if known.closed and not now.closed:
+    if known_head.closed and not now.closed:
         return True
-    if now.next_offset != known.next_offset:
-        return now.next_offset < known.next_offset
-    return now.digest != known.digest
+    if now.next_offset != known_head.next_offset:
+        return now.next_offset < known_head.next_offset
+    return now.digest != known_head.digest
 
 
 Identity = tuple[int, Partition, int]

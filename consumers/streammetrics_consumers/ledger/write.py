@@ -75,13 +75,13 @@ def head_after_commit(commit: Commit) -> Head:
     )
 
 
-def head_after_skip(known: Head, to: int) -> Head:
+def head_after_skip(known_head: Head, to: int) -> Head:
     """A head after a move over offsets that its log has lost."""
     return replace(
-        known,
+        known_head,
         next_offset=to,
-        lost=known.lost + to - known.next_offset,
-        digest=_linked(known.digest, "skip", (known.next_offset, to)),
+        lost=known_head.lost + to - known_head.next_offset,
+        digest=_linked(known_head.digest, "skip", (known_head.next_offset, to)),
     )
 
 
@@ -102,39 +102,40 @@ class Fenced(Exception):
 
 
 def check_generation(
-    connection: Connection, known: Generation, *, alone: bool = False
+    connection: Connection, known_generation: Generation, *, is_exclusive: bool = False
 ) -> int | None:
     """The retention floor. Raises StoreReplaced or SettingsChanged if the generation has changed.
 
-    The generation is locked against changes until the end of the transaction, and with `alone`
-    against other writers too: required to change it or the set of its heads. (Transactions that
-    shared the lock first would wait for each other.)
+    The generation is locked against changes until the end of the transaction, and with
+    `is_exclusive` against other writers too: required to change it or the set of its heads.
+    (Transactions that shared the lock first would wait for each other.)
     """
     row = connection.execute(
         select(
             generation.c.current, generation.c.revision, generation.c.floor_ms, generation.c.token
         )
-        .where(generation.c.id == known.id)
-        .with_for_update(read=not alone)
+        .where(generation.c.id == known_generation.id)
+        .with_for_update(read=not is_exclusive)
     ).one_or_none()
     if (
         row is None
-        or row.revision < known.revision
-        or (row.revision == known.revision and row.token != known.token)
+        or row.revision < known_generation.revision
+        or (row.revision == known_generation.revision and row.token != known_generation.token)
     ):
         raise StoreReplaced(
-            f"generation {known.id}: expected revision {known.revision}, which this process has "
-            f"seen, got {'none' if row is None else 'another one'}: the store went back (a "
-            "restored copy, a fail-over); start again to continue from its current heads"
+            f"generation {known_generation.id}: expected revision {known_generation.revision}, "
+            f"which this process has seen, got {'none' if row is None else 'another one'}: the "
+            "store went back (a restored copy, a fail-over); start again to continue from its "
+            "current heads"
         )
     if not row.current:
         raise SettingsChanged(
-            [f"generation {known.id} is closed"],
+            [f"generation {known_generation.id} is closed"],
             "Another process has started a new generation; start again with its config.",
         )
-    if row.revision != known.revision:
+    if row.revision != known_generation.revision:
         raise SettingsChanged(
-            [f"the metrics or variants of generation {known.id} have changed"],
+            [f"the metrics or variants of generation {known_generation.id} have changed"],
             "Another process has added a variant, or added or removed a metric; start again with "
             "its config.",
         )
@@ -240,35 +241,35 @@ def move_head(connection: Connection, commit: Commit, moved: Head) -> bool:
     return result.rowcount == 1
 
 
-def is_same(known: Head) -> tuple[ColumnElement[bool], ...]:
+def is_same(known_head: Head) -> tuple[ColumnElement[bool], ...]:
     """The condition that a row is this head's. A row number alone is not enough: a store that went
     back, or was emptied, reuses it."""
-    log = known.partition
+    log = known_head.partition
     return (
-        head.c.id == known.id,
-        head.c.generation == known.generation,
+        head.c.id == known_head.id,
+        head.c.generation == known_head.generation,
         head.c.cluster == log.cluster,
         head.c.topic == log.topic,
         head.c.topic_id == log.topic_id,
         head.c.partition == log.number,
-        head.c.incarnation == known.incarnation,
+        head.c.incarnation == known_head.incarnation,
     )
 
 
-def same_head_at(known: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
+def same_head_at(known_head: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
     """The fencing condition: this head is open, its next offset is `offset`, and its commits are
     the known ones."""
     conditions = (
         head.c.closed.is_(False),
         head.c.next_offset == offset,
-        head.c.digest == known.digest,
+        head.c.digest == known_head.digest,
     )
-    return (*is_same(known), *conditions)
+    return (*is_same(known_head), *conditions)
 
 
-def has_head(connection: Connection, known: Head) -> bool:
+def has_head(connection: Connection, known_head: Head) -> bool:
     """Whether the store has a head exactly as known."""
-    return bool(read_heads(connection, *same_head_at(known, known.next_offset)))
+    return bool(read_heads(connection, *same_head_at(known_head, known_head.next_offset)))
 
 
 def write_delta(connection: Connection, commit: Commit) -> None:
@@ -354,24 +355,24 @@ def delta_row(log_head: Head, shard: StateShard, start: int, end: int) -> dict[s
     }
 
 
-def skip_offsets(connection: Connection, known: Head, moved: Head) -> bool:
+def skip_offsets(connection: Connection, known_head: Head, moved: Head) -> bool:
     """Move a head over offsets that the log has lost; returns whether it did."""
     result = connection.execute(
         update(head)
-        .where(*same_head_at(known, known.next_offset))
+        .where(*same_head_at(known_head, known_head.next_offset))
         .values(
             next_offset=moved.next_offset,
-            lost=head.c.lost + (moved.next_offset - known.next_offset),
+            lost=head.c.lost + (moved.next_offset - known_head.next_offset),
             digest=moved.digest,
         )
     )
     return result.rowcount == 1
 
 
-def close_head(connection: Connection, known: Head) -> bool:
+def close_head(connection: Connection, known_head: Head) -> bool:
     """Close a head; returns whether it was open."""
     closed = connection.execute(
-        update(head).where(*is_same(known), head.c.closed.is_(False)).values(closed=True)
+        update(head).where(*is_same(known_head), head.c.closed.is_(False)).values(closed=True)
     )
     return closed.rowcount == 1
 

@@ -28,9 +28,9 @@ class Texts:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def part(self, here: slice) -> Texts:
+    def part(self, positions: slice) -> Texts:
         """The texts at these positions."""
-        start, end, _ = here.indices(len(self))
+        start, end, _ = positions.indices(len(self))
         return Texts(self.data, self.offsets[start : end + 1], self.named, self.first + start)
 
     def dictionary_column(self) -> DictionaryColumn:
@@ -60,16 +60,16 @@ class Lazy(Sequence[V]):
         self._n, self._make = n, make
 
     @overload
-    def __getitem__(self, at: int) -> V: ...
+    def __getitem__(self, index: int) -> V: ...
     @overload
-    def __getitem__(self, at: slice) -> Lazy[V]: ...
-    def __getitem__(self, at: int | slice) -> V | Lazy[V]:
-        if isinstance(at, slice):
-            chosen, make = range(self._n)[at], self._make
+    def __getitem__(self, index: slice) -> Lazy[V]: ...
+    def __getitem__(self, index: int | slice) -> V | Lazy[V]:
+        if isinstance(index, slice):
+            chosen, make = range(self._n)[index], self._make
             return Lazy(len(chosen), lambda i: make(chosen[i]))
-        if not 0 <= at < self._n:
-            raise IndexError(at)
-        return self._make(at)
+        if not 0 <= index < self._n:
+            raise IndexError(index)
+        return self._make(index)
 
     def __len__(self) -> int:
         return self._n

@@ -69,7 +69,7 @@ def look_now(
 
     Raises LedgerError, and StreamMetricsError for states that the plan does not fit.
     """
-    basis = view(ledger, lambda now: look_base(now, name, again=False), generation=generation)
+    basis = view(ledger, lambda now: look_base(now, name, may_repeat=False), generation=generation)
     if basis is None:
         return False
     outcome = basis.experiment.outcome()
@@ -108,16 +108,16 @@ class LookBase:
     days: float | None
 
 
-def look_base(now: StoreView, name: str | None, *, again: bool = True) -> LookBase | None:
-    """What a look now would read; None where there is no such experiment, or it has ended. again:
-    whether to read what a look has read before: nothing was counted since."""
+def look_base(now: StoreView, name: str | None, *, may_repeat: bool = True) -> LookBase | None:
+    """What a look now would read; None where there is no such experiment, or it has ended.
+    may_repeat: whether to read what a look has read before: nothing was counted since."""
     version = now.version
     declaration = declared(version.generation, name)
     if declaration is None or declaration.ended:
         return None
     heads = heads_of(version.heads, version.retry)
     look = Look.at(declaration.fingerprint, version.generation.id, heads, {})
-    if not again and now.is_taken(look):
+    if not may_repeat and now.is_taken(look):
         return None
     snapshot = now.snapshot
     panes = declaration.panes(size.pane for size in snapshot.panes)

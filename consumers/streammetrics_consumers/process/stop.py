@@ -101,9 +101,9 @@ def _close(*descriptors: int) -> None:
 
 
 @contextmanager
-def signals_request(stop: Stop, then: str = "committing, then stopping") -> Iterator[None]:
+def signals_request(stop: Stop, next_step: str = "committing, then stopping") -> Iterator[None]:
     """A block in which SIGTERM and SIGINT request a stop. The second signal ends the process with
-    the default action. For the main thread only, as signals are. then: the next step, for the log.
+    the default action. For the main thread only, as signals are. next_step: for the log.
     StopRequested ends the block quietly: see `Stop.interrupting`.
     """
 
@@ -113,7 +113,7 @@ def signals_request(stop: Stop, then: str = "committing, then stopping") -> Iter
         stop.request()
         # It may have interrupted a log call: a lost line must not lose the stop request.
         with suppress(Exception):
-            log.info("%s: %s", signal.Signals(number).name, then)
+            log.info("%s: %s", signal.Signals(number).name, next_step)
         stop.interrupt()
 
     before = {number: signal.signal(number, on_signal) for number in SIGNALS}

@@ -53,19 +53,19 @@ class StoreMetric(Answer, frozen=True):
     figures: tuple[str, ...]
     ranges: Mapping[str, tuple[Number, Number]]
 
-    def view(self, asked: str | None) -> str:
+    def view(self, view_name: str | None) -> str:
         """The view asked for, by default the first headline view; QueryError if there is none."""
-        if asked is None and self.headlines:
+        if view_name is None and self.headlines:
             return self.headlines[0]
-        if asked is None or asked not in self.views:
+        if view_name is None or view_name not in self.views:
             raise QueryError(
                 expected="a view of this metric "
                 f"({', '.join(self.views) or 'no rows are counted yet'})",
-                got=repr(asked if asked is None else asked[:80]),
+                got=repr(view_name if view_name is None else view_name[:80]),
                 where="view",
                 hint="correct the name, or leave it out for the first one",
             )
-        return asked
+        return view_name
 
 
 class WindowsAnswer(Answer, frozen=True):

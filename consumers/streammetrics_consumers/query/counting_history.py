@@ -32,9 +32,9 @@ class CountingHistory(Answer, frozen=True, tag_field="format", tag="streammetric
     counted: tuple[CountedRange, ...]
 
 
-def counting_history(ledger: Ledger, wanted: int | None = None) -> CountingHistory:
+def counting_history(ledger: Ledger, generation_number: int | None = None) -> CountingHistory:
     """The history of one generation, or of the newest. Raises QueryError if it is not there."""
-    generation = snapshot_of(ledger, wanted).generation.id
+    generation = snapshot_of(ledger, generation_number).generation.id
     return CountingHistory(
         generation=generation,
         counted=tuple(_range(offsets) for offsets in ledger.history(generation)),

@@ -156,11 +156,15 @@ class DeclaredExperiment:
             *(self.metric_of(covariate.metric) for covariate in planned if covariate is not None),
         }
 
-    def metric_of(self, named: str) -> str:
+    def metric_of(self, planned_name: str) -> str:
         """The metric that a name in the plan refers to; the longest if several match."""
         names = (name.removeprefix(self.prefix) for name in self.metrics)
-        matches = (metric for metric in names if named == metric or named.startswith(f"{metric}."))
-        return max(matches, key=len, default=named)
+        matches = (
+            metric
+            for metric in names
+            if planned_name == metric or planned_name.startswith(f"{metric}.")
+        )
+        return max(matches, key=len, default=planned_name)
 
 
 def variants_of(generation: Generation, name: str | None = None) -> tuple[tuple[str, ...], str]:

@@ -114,33 +114,33 @@ class IncrementalView:
         self._sizes: dict[Pane, int] = {}  # the approximate bytes of each pane
         self.rows_read = self.reloads = 0
 
-    def results(self, asked: Query | None = None) -> ResultsAnswer:
-        """The current answer; see `reader.with_states` for the errors. asked: a query with the same
+    def results(self, query: Query | None = None) -> ResultsAnswer:
+        """The current answer; see `reader.with_states` for the errors. query: one with the same
         `whole`, for another part of the rows."""
-        asked = asked or self._query
+        query = query or self._query
         version = self._update()
-        if asked not in self._answers:
-            if asked in self._heavy:
+        if query not in self._answers:
+            if query in self._heavy:
                 expect_work(maxsize)  # no second time until it is found out
             if len(self._answers) >= ANSWERS:
                 self._answers.clear()
                 self._heavy.clear()
-            if self._taken is not None and asked.is_of_all_slices:
+            if self._taken is not None and query.is_of_all_slices:
                 expect_slices(self._least_slices(self._taken))
             # Read after `version`, so the answer kept under it may be newer, never older.
             try:
-                self._answers[asked] = self._answer(asked)
+                self._answers[query] = self._answer(query)
             except TooHeavy:
-                self._heavy.add(asked)
+                self._heavy.add(query)
                 raise
         self._version = version
-        return self._answers[asked]
+        return self._answers[query]
 
-    def _answer(self, asked: Query) -> ResultsAnswer:
+    def _answer(self, query: Query) -> ResultsAnswer:
         news = self._taken
         if news is None:
-            return read_results(self._ledger, asked)
-        return results_of(news.snapshot, self._states(news), asked, cache=self._cells)
+            return read_results(self._ledger, query)
+        return results_of(news.snapshot, self._states(news), query, cache=self._cells)
 
     def states(self) -> list[tuple[Slice, Accumulator]]:
         """The states behind the rows of the answer, by slice. They belong to the view: the next

@@ -202,7 +202,7 @@ class HistoryReader:
         self,
         query: Query,
         metric: str,
-        asked: str | None = None,
+        view_name: str | None = None,
         *,
         effects: Effects = "all",
         most: int = MAX_SERIES,
@@ -213,7 +213,7 @@ class HistoryReader:
         because effects compare all rows. Raises QueryError for an unknown metric or view.
         """
         entry = self._catalogue.known(metric, query.generation, query.experiment)
-        shown = entry.view(asked)
+        shown = entry.view(view_name)
         headlines = shown in entry.headlines
         rows = replace(query, window="all", metric=metric, headlines=headlines)
         results = self._answers.rows(rows)

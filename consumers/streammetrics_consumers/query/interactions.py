@@ -84,9 +84,9 @@ class Interactions:
         return tuple(map(_entry, _adjusted(interactions)))
 
 
-def _adjusted(asked: Iterable[Interaction]) -> Iterable[Interaction]:
+def _adjusted(interactions: Iterable[Interaction]) -> Iterable[Interaction]:
     """The interactions, each with the p-value that is adjusted for all of them."""
-    by_number = {str(i): interaction for i, interaction in enumerate(asked)}
+    by_number = {str(i): interaction for i, interaction in enumerate(interactions)}
     adjusted = experiments.adjust_fwer(
         {
             i: math.nan if interaction.reason else interaction.p_value

@@ -140,11 +140,15 @@ class FirstLines:
     """Chooses the first lines of each metric, from one state after another."""
 
     def __init__(
-        self, wanted: Lines, more: Mapping[str, Sequence[str]], tables: LineTables | None = None
+        self,
+        lines: Lines,
+        config_views: Mapping[str, Sequence[str]],
+        tables: LineTables | None = None,
     ) -> None:
-        """more: by metric, its views that the config names. tables: of states, also of others."""
-        self._wanted = wanted
-        self._more = more
+        """config_views: by metric, those that the config names. tables: of states, also of
+        others."""
+        self._wanted = lines
+        self._more = config_views
         self._tables = tables or LineTables()
         self._metrics: dict[str, _OfMetric] = {}
         self._groupings: set[frozenset[str]] = set()
@@ -213,9 +217,9 @@ class FirstLines:
             return line_of(row.window, row.slice) in lines.first
         return self._line_keys[id(row.slice)] in lines.first
 
-    def views(self, result: object, more: Sequence[str]) -> Views:
+    def views(self, result: object, config_views: Sequence[str]) -> Views:
         """The one view that is wanted of a result: its first headline view by default."""
-        (values, headlines), view = headline_views(result, more), self._wanted.view
+        (values, headlines), view = headline_views(result, config_views), self._wanted.view
         if view is not None and view not in headlines:
             values = views_of(result)
         if view not in values:
@@ -308,16 +312,17 @@ class FirstLines:
 _NO_LINES: Final = _OfMetric()
 
 
-def all_views(result: object, more: Sequence[str] = ()) -> Views:
-    """All views of a result. more: views that the config names; they count as headline views."""
-    values, headlines = headline_views(result, more)
+def all_views(result: object, config_views: Sequence[str] = ()) -> Views:
+    """All views of a result. config_views: those that the config names; they count as headline
+    views."""
+    values, headlines = headline_views(result, config_views)
     return {**views_of(result), **values}, headlines
 
 
-def headline_views(result: object, more: Sequence[str] = ()) -> Views:
+def headline_views(result: object, config_views: Sequence[str] = ()) -> Views:
     """Only the headline views, and those that the config names; no other is computed."""
     values = views_of(result, headlines=True)
-    values |= {view: value_of(result, view) for view in more if view not in values}
+    values |= {view: value_of(result, view) for view in config_views if view not in values}
     return values, tuple(values)
 
 

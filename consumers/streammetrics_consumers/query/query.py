@@ -142,12 +142,13 @@ def parse_generation(text: str | int | None) -> int | None:
     )
 
 
-def require_generation(wanted: int | None, known: Sequence[int]) -> None:
+def require_generation(generation_number: int | None, known_numbers: Sequence[int]) -> None:
     """Refuse a generation that a store does not have."""
-    if wanted is not None and wanted not in known:
+    if generation_number is not None and generation_number not in known_numbers:
         raise QueryError(
-            expected=f"a generation of this store ({', '.join(map(str, known)) or 'none yet'})",
-            got=str(wanted),
+            expected="a generation of this store "
+            f"({', '.join(map(str, known_numbers)) or 'none yet'})",
+            got=str(generation_number),
             where="--generation",
             hint="correct the number, or leave it out for the newest",
         )

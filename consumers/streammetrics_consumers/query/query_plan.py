@@ -213,11 +213,11 @@ def _listed(groupings: Iterable[tuple[str, ...]]) -> str:
     return "; ".join(",".join(names) or "'' for all rows" for names in groupings)
 
 
-def chosen(seen: Snapshot, planned: Mapping[str, MetricPlan]) -> list[Pane]:
+def chosen(snapshot: Snapshot, planned: Mapping[str, MetricPlan]) -> list[Pane]:
     """The panes that a plan needs."""
     return [
         size.pane
-        for size in seen.panes
+        for size in snapshot.panes
         if (metric_plan := planned.get(size.pane.metric)) and metric_plan.wants(size.pane)
     ]
 
@@ -231,26 +231,26 @@ def window_of(span: Span | None, snapshot: Snapshot) -> Window:
     return Window(span.start_ms, span.end_ms, state)
 
 
-def watermark_ms(seen: Snapshot) -> int | None:
+def watermark_ms(snapshot: Snapshot) -> int | None:
     """The event time that every partition has reached that is not idle; None before any event.
     With joined events, the time up to which label windows are closed."""
-    idle = idle_heads(seen)
+    idle = idle_heads(snapshot)
     times = [
         head.greatest_event_ms
-        for head in seen.logs
+        for head in snapshot.logs
         if head.greatest_event_ms is not None and not head.closed and head.id not in idle
     ]
-    if len(seen.logs) < len(seen.heads):
-        return seen.closed_ms  # later events are not joined yet
+    if len(snapshot.logs) < len(snapshot.heads):
+        return snapshot.closed_ms  # later events are not joined yet
     return min(times, default=None)
 
 
-def idle_heads(seen: Snapshot) -> frozenset[int]:
+def idle_heads(snapshot: Snapshot) -> frozenset[int]:
     """The ids of the open heads whose newest event is much older than the newest of all."""
-    limit_ms = _idle_timeout_ms(seen)
+    limit_ms = _idle_timeout_ms(snapshot)
     if limit_ms is None:
         return frozenset()
-    newest = {h.id: h.greatest_event_ms for h in seen.logs if not h.closed}
+    newest = {h.id: h.greatest_event_ms for h in snapshot.logs if not h.closed}
     latest = max((ms for ms in newest.values() if ms is not None), default=0)
     return frozenset(
         head_id for head_id, ms in newest.items() if ms is None or ms < latest - limit_ms

@@ -62,7 +62,7 @@ RANGE_BYTES: Final = 64 << 20  # of the stored rows of one range of keys
 MAX_RANGE_BYTES: Final = 2 << 30  # of the merged states of one range, in memory
 
 
-def no_report(done: int, total: int) -> None:
+def no_report(n_done: int, total: int) -> None:
     """Report nothing."""
 
 
@@ -185,8 +185,8 @@ def read_spooled(
         for spool in spools:
             spool.close()  # of another moment
         spools[:] = [RowSpool(lambda slice_: not may_be_of_users(slice_))]
-        return with_states(ledger, query, lambda seen, _, states: results_of(
-            seen, states, query, spools[0].keep), report)  # fmt: skip
+        return with_states(ledger, query, lambda snapshot, _, states: results_of(
+            snapshot, states, query, spools[0].keep), report)  # fmt: skip
 
     results = _compared(ledger, query, {} if totals is None else totals, read)
     return spools[0], results

@@ -187,10 +187,10 @@ def counted(counters: Counters) -> dict[str, int]:
     return {"rows_read": counters.rows, **{name: getattr(counters, name) for name in COUNTED}}
 
 
-def hole_notes(seen: Snapshot) -> Iterator[str]:
+def hole_notes(snapshot: Snapshot) -> Iterator[str]:
     """A sentence for each metric that was dropped and came back, with the ranges it missed."""
-    heads = {head.id: head for head in seen.heads}
-    for metric in seen.generation.metrics:
+    heads = {head.id: head for head in snapshot.heads}
+    for metric in snapshot.generation.metrics:
         missed = [
             f"offsets {start} to {end - 1} of {heads[head_id].partition}"
             if not heads[head_id].is_join

@@ -51,15 +51,15 @@ class KeptRows:
             yield entry[1]
 
 
-def to_json(results: ResultsAnswer, kept: KeptRows | None = None) -> bytes:
-    """The bytes of `results --json` and of `GET /api/results`. kept: of former answers."""
-    return b"".join(json_pieces(results, kept))
+def to_json(results: ResultsAnswer, kept_rows: KeptRows | None = None) -> bytes:
+    """The bytes of `results --json` and of `GET /api/results`. kept_rows: of former answers."""
+    return b"".join(json_pieces(results, kept_rows))
 
 
-def json_pieces(results: ResultsAnswer, kept: KeptRows | None = None) -> Iterator[bytes]:
+def json_pieces(results: ResultsAnswer, kept_rows: KeptRows | None = None) -> Iterator[bytes]:
     """The bytes of `to_json`, piece by piece."""
-    if kept is not None:
-        return _document(results, kept.each(results.rows))
+    if kept_rows is not None:
+        return _document(results, kept_rows.each(results.rows))
     row_json = Encoder().text
     return _document(results, (as_bytes(row_json(row)) for row in results.rows))
 

@@ -134,7 +134,7 @@ def _panel(states: Sequence[State]) -> Panel:
 
 def merge_files(
     paths: Sequence[Path],
-    report: Callable[[int], None] = lambda done: None,
+    report: Callable[[int], None] = lambda n_done: None,
     *,
     skipped: list[Path] | None = None,
 ) -> Accumulator:

@@ -103,13 +103,13 @@ class Status(Answer, frozen=True, tag_field="format", tag="streammetrics-status/
     exposures: ExposureStatus | UnsetType = UNSET
 
 
-def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
+def status_json(ledger: Ledger, generation_number: int | None = None) -> bytes:
     """The bytes of `status --json` and of `GET /api/status`, of one generation or the newest."""
-    snapshot = snapshot_of(ledger, wanted)
+    snapshot = snapshot_of(ledger, generation_number)
     generation = snapshot.generation
     entries = count_entries(ledger.store, generation.id)
     idle = idle_heads(snapshot)
-    (join, exposures), _ = PendingReaders(ledger).read(wanted)
+    (join, exposures), _ = PendingReaders(ledger).read(generation_number)
     return dumps(
         Status(
             generation=generation.id,
@@ -130,11 +130,13 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
     )
 
 
-def snapshot_of(ledger: Ledger, wanted: int | None) -> Snapshot:
+def snapshot_of(ledger: Ledger, generation_number: int | None) -> Snapshot:
     """The store now, of one generation or the newest. Raises QueryError if it is not there."""
-    if wanted is not None:
-        require_generation(wanted, [generation.id for generation in ledger.generations()])
-    return ledger.snapshot(generation=wanted)
+    if generation_number is not None:
+        require_generation(
+            generation_number, [generation.id for generation in ledger.generations()]
+        )
+    return ledger.snapshot(generation=generation_number)
 
 
 def _hooks(ledger: Ledger) -> dict[str, dict[str, int]]:

@@ -54,7 +54,7 @@ class Material:
 
 
 def gather(
-    ledger: Ledger, query: Query, report: Callable[[int, int], None] = lambda done, total: None
+    ledger: Ledger, query: Query, report: Callable[[int, int], None] = lambda n_done, total: None
 ) -> Material:
     """Read and draw everything; `report` is called with the figures drawn, and in total."""
     if query.window == "all":

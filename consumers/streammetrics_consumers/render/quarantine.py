@@ -44,9 +44,9 @@ class RefusedEvents(Answer, frozen=True, tag_field="format", tag="streammetrics-
     newest: tuple[RefusedEvent, ...]
 
 
-def refused_json(ledger: Ledger, wanted: int | None = None) -> bytes:
+def refused_json(ledger: Ledger, generation_number: int | None = None) -> bytes:
     """The bytes of `GET /api/quarantine`, of one generation or the newest."""
-    generation = snapshot_of(ledger, wanted).generation.id
+    generation = snapshot_of(ledger, generation_number).generation.id
     reasons, newest = open_by_reason(ledger.store, generation, NEWEST)
     events = (
         RefusedEvent(
@@ -60,7 +60,7 @@ def refused_json(ledger: Ledger, wanted: int | None = None) -> bytes:
 def entries(ledger: Ledger) -> Iterator[QuarantineRow]:
     """Every refused event of the current generation, open or retried, in order of arrival."""
     after = 0
-    while page := ledger.quarantine(done=None, after=after, limit=PAGE):
+    while page := ledger.quarantine(is_done=None, after=after, limit=PAGE):
         yield from page
         after = page[-1].id
 

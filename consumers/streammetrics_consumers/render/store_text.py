@@ -28,9 +28,11 @@ from streammetrics_consumers.render.style import Style, columns, rendered
 from streammetrics_consumers.render.text import join_table
 
 
-def status_text(ledger: Ledger, style: Style, *, title: str, wanted: int | None = None) -> str:
+def status_text(
+    ledger: Ledger, style: Style, *, title: str, generation_number: int | None = None
+) -> str:
     """The text of `status`."""
-    snapshot = snapshot_of(ledger, wanted)
+    snapshot = snapshot_of(ledger, generation_number)
     other_ids = [
         str(generation.id)
         for generation in ledger.generations()
@@ -45,7 +47,7 @@ def status_text(ledger: Ledger, style: Style, *, title: str, wanted: int | None 
         Text(""),
     ]
     parts.extend(Text(line) for line in _windows(snapshot))
-    (join, exposures), _ = PendingReaders(ledger).read(wanted)
+    (join, exposures), _ = PendingReaders(ledger).read(generation_number)
     parts.extend(join_table(join))
     parts.extend(exposures_table(exposures))
     entries = count_entries(ledger.store, snapshot.generation.id)

@@ -69,11 +69,13 @@ class DryRun:
             edges.update(*metric.holes.get(self.head.id, ()))
         self._edges = sorted(edges)
 
-    def add(self, decoded: Decoded, wanted: Collection[EventPosition]) -> DryRunOutcome:
+    def add(self, decoded: Decoded, positions: Collection[EventPosition]) -> DryRunOutcome:
         """Count these events of some records. Others in the same records are ignored."""
-        places = places_of(decoded, wanted)
+        places = places_of(decoded, positions)
         bad = {
-            position: entry for position, entry in refused_in(decoded).items() if position in wanted
+            position: entry
+            for position, entry in refused_in(decoded).items()
+            if position in positions
         }
         good = frozenset(places)
         places_by_era: dict[int, list[int]] = {}
@@ -162,15 +164,15 @@ def offsets_of(decoded: Decoded) -> NDArray[np.int64]:
     return offsets
 
 
-def places_of(decoded: Decoded, wanted: Collection[EventPosition]) -> dict[EventPosition, int]:
+def places_of(decoded: Decoded, positions: Collection[EventPosition]) -> dict[EventPosition, int]:
     """The places, among the good events and in their order, of those at these positions."""
-    if not wanted:
+    if not positions:
         return {}
     chunk, offsets = decoded.chunk, offsets_of(decoded)
     places = {}
-    for i in np.flatnonzero(np.isin(offsets, [offset for offset, _ in wanted])).tolist():
+    for i in np.flatnonzero(np.isin(offsets, [offset for offset, _ in positions])).tolist():
         index = 0 if chunk.indices is None else int(chunk.indices[decoded.at[i]])
-        if (position := (int(offsets[i]), index)) in wanted:
+        if (position := (int(offsets[i]), index)) in positions:
             places[position] = i
     return places
 
@@ -180,12 +182,14 @@ def refused_in(decoded: Decoded) -> dict[EventPosition, Refused]:
     return {(entry.offset, entry.index): entry for entry in decoded.refused}
 
 
-def events_at(decoded: Decoded, wanted: Collection[EventPosition]) -> dict[EventPosition, Refused]:
+def events_at(
+    decoded: Decoded, positions: Collection[EventPosition]
+) -> dict[EventPosition, Refused]:
     """The events at these positions, good ones as refusals: with their size and hash."""
     events = {
-        position: entry for position, entry in refused_in(decoded).items() if position in wanted
+        position: entry for position, entry in refused_in(decoded).items() if position in positions
     }
-    for position, i in places_of(decoded, wanted).items():
+    for position, i in places_of(decoded, positions).items():
         events[position] = refused(decoded.chunk, int(decoded.at[i]), _UNFIT)
     return events
 

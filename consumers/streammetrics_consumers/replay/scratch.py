@@ -35,11 +35,11 @@ class Findings:
     notes: list[str] = field(default_factory=list)
     not_compared: int = 0
 
-    def differs(self, where: str, what: str) -> None:
+    def differs(self, where: str, difference: str) -> None:
         """Add a difference between the ledger and the log."""
         self.count += 1
         if len(self.differences) < SHOWN:
-            self.differences.append(f"{where}: {what}")
+            self.differences.append(f"{where}: {difference}")
 
     def note(self, text: str) -> None:
         """Add a note: something was not compared, or needs attention."""

@@ -78,7 +78,7 @@ def verify(
     ledger: Ledger,
     scratch: Ledger,
     *,
-    wanted: Wanted = ALL,
+    scope: Wanted = ALL,
     report: Callable[[Progress], None] = lambda progress: None,
     monotonic: Callable[[], float],
     opener: Opener = open_source,
@@ -102,7 +102,7 @@ def verify(
             )
     limit = max(reading.source.max_event_bytes for reading in (config, *work.retries.values()))
     config = replace(config, source=replace(config.source, max_event_bytes=limit))
-    replays = _replays(config, work, _chosen(work.heads, wanted, findings), wanted, opener)
+    replays = _replays(config, work, _chosen(work.heads, scope, findings), scope, opener)
     if replays:
         names = tuple(sorted(map(str, replays)))
         with closing(opener(config, replace(READ, partitions=names))) as source:
@@ -134,14 +134,14 @@ def _compare_settings(
             findings.note(f"metric {metric.name}: not verified, since it has ended")
 
 
-def _chosen(heads: Sequence[Head], wanted: Wanted, findings: Findings) -> list[Head]:
+def _chosen(heads: Sequence[Head], scope: Wanted, findings: Findings) -> list[Head]:
     """The heads whose logs can be read again. Raises Unsuitable for a partition without a head."""
     heads = [head for head in heads if not head.is_join]
-    names = wanted.names
+    names = scope.names
     logs = {head.partition for head in heads}
     missing = names_without(names or (), logs)
     if missing:
-        is_partition = not {*missing}.isdisjoint(wanted.partitions or ())
+        is_partition = not {*missing}.isdisjoint(scope.partitions or ())
         raise Unsuitable(
             f"--{'partitions' if is_partition else 'offsets'}: expected counted partitions "
             f"({names_of(logs)}), got {', '.join(map(str, missing))}; leave out those that were "
@@ -170,11 +170,11 @@ def _chosen(heads: Sequence[Head], wanted: Wanted, findings: Findings) -> list[H
 
 
 def _replays(
-    config: Config, work: Scratch, heads: Sequence[Head], wanted: Wanted, opener: Opener
+    config: Config, work: Scratch, heads: Sequence[Head], scope: Wanted, opener: Opener
 ) -> dict[Partition, Replay]:
     """The replay of each log that can be read."""
     findings = work.found
-    spans = {head.partition: wanted.span(head) for head in heads}
+    spans = {head.partition: scope.span(head) for head in heads}
     replays: dict[Partition, Replay] = {}
     if not heads:
         return replays
@@ -210,15 +210,15 @@ def _replays(
 
 
 def _span(
-    work: Scratch, head: Head, asked: tuple[int, int], beginning: int
+    work: Scratch, head: Head, given_range: tuple[int, int], beginning: int
 ) -> tuple[int, int] | None:
     """The offsets to compare; None where too many of them are lost."""
-    start, end = asked
+    start, end = given_range
     if start > head.start_offset:
         start = cut(work.store, head, start, after=False)
     if end < head.next_offset:
         end = cut(work.store, head, end, after=True)
-    if (start, end) != asked:
+    if (start, end) != given_range:
         work.found.note(
             f"{head.partition}: offsets {start} to {end} are verified, since delta rows that span "
             "the edges of the given range cannot be divided"

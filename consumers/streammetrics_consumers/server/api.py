@@ -313,12 +313,12 @@ def require_known(path: str, parameters: QueryParams) -> None:
             )
 
 
-def choice(parameters: QueryParams, name: str, known: Sequence[str] = ()) -> str:
-    """The value of a parameter, one of `known` or else of CHOICES; by default the first."""
-    known = known or CHOICES[name]
-    value = parameters.get(name, known[0])
-    if value not in known:
+def choice(parameters: QueryParams, name: str, choices: Sequence[str] = ()) -> str:
+    """The value of a parameter, one of `choices` or else of CHOICES; by default the first."""
+    choices = choices or CHOICES[name]
+    value = parameters.get(name, choices[0])
+    if value not in choices:
         raise QueryError(
-            expected=" or ".join(known), got=repr(value[:80]), where=name, hint="choose one"
+            expected=" or ".join(choices), got=repr(value[:80]), where=name, hint="choose one"
         )
     return value

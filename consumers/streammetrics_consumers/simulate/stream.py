@@ -175,8 +175,8 @@ class Simulation:
             now_ms = int(drawn.clock_ms[-1])
             yield start, drawn
 
-    def truth(self, seen: Fraction = Fraction(1)) -> dict[str, VariantTruth]:
-        """The true click rate and AUC of each variant, if a share `seen` of all clicks is seen."""
+    def truth(self, seen_share: Fraction = Fraction(1)) -> dict[str, VariantTruth]:
+        """The true click rate and AUC of each variant, if this share of all clicks is seen."""
         # A user's readiness is independent of the score, so only its mean matters here.
         weights = np.diff(np.concatenate([np.zeros(1, np.int64), self._activity]))
         ready = sum(
@@ -184,8 +184,8 @@ class Simulation:
         )  # in halves, of _ONE
         truths = {}
         for variant, clicks in zip(VARIANTS, _CLICKS, strict=True):
-            whole = 2 * _ONE * _ONE * seen.denominator  # the unit of the products below
-            positives = [p * ready * seen.numerator for p in clicks.tolist()]
+            whole = 2 * _ONE * _ONE * seen_share.denominator  # the unit of the products below
+            positives = [p * ready * seen_share.numerator for p in clicks.tolist()]
             below = area = 0
             for p in positives:
                 area += p * (2 * below + whole - p)

@@ -63,5 +63,5 @@ def _text(tree: Tree, least: int) -> str:
             return _parenthesized(text, _COMPARISON, least)
 
 
-def _parenthesized(text: str, own: int, least: int) -> str:
-    return f"({text})" if own < least else text
+def _parenthesized(text: str, strength: int, least: int) -> str:
+    return f"({text})" if strength < least else text

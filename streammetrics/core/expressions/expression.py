@@ -126,10 +126,10 @@ class Expression:
         start = next(part.start for part in _names(self._tree) if part.name == name)
         return self._source.refused(start, expected, got, hint)
 
-    def unknown_field(self, name: str, known: Sequence[str]) -> InputError:
+    def unknown_field(self, name: str, names: Sequence[str]) -> InputError:
         """The error for a field that is not among the known ones."""
-        few = ", ".join(known[:_NAMED]) + f" and {len(known) - _NAMED} more" * (len(known) > _NAMED)
-        hint = nearest(name, known, "correct the name")
+        few = ", ".join(names[:_NAMED]) + f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
+        hint = nearest(name, names, "correct the name")
         return self.refused_field(name, f"a column ({few})", shown(name), hint)
 
     def refused(

@@ -35,16 +35,18 @@ class FieldKinds:
     for equality with such a field. pairs: the fields that are compared with each other.
     """
 
-    def __init__(self, source: ExpressionText, tree: Tree, wanted: FieldKind | None = None) -> None:
-        """wanted: the kind of the whole expression, if it must be of one."""
+    def __init__(
+        self, source: ExpressionText, tree: Tree, required_kind: FieldKind | None = None
+    ) -> None:
+        """required_kind: the kind of the whole expression, if it must be of one."""
         self.source = source
         self.fields: dict[str, FieldKind | None] = {}
         self._places: dict[str, int] = {}  # where each was first read as its kind
         self._checked: dict[int, FieldKind] = {}  # the kinds of parts that are no fields
         self.pairs: list[tuple[Name, Name]] = []
         self.kind = self._kind(tree)
-        if wanted is not None:
-            self.kind = self._require(tree, wanted)
+        if required_kind is not None:
+            self.kind = self._require(tree, required_kind)
         while self._unite():
             pass
         if self.kind is None and isinstance(tree, Name):

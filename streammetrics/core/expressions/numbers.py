@@ -215,14 +215,14 @@ def _both_whole(a: Numbers, b: Numbers) -> bool | Flags:
     return a.whole & b.whole
 
 
-def _quotients(a: Numbers, b: Numbers, both: bool | Flags) -> Floats:
+def _quotients(a: Numbers, b: Numbers, is_whole: bool | Flags) -> Floats:
     """The exact quotients, each rounded once."""
     x, y = a.rounded(), b.rounded()
     quotients = np.asarray(x / y, np.float64)
-    if (isinstance(both, bool) and not both) or (_is_exact(a) and _is_exact(b)):
+    if (isinstance(is_whole, bool) and not is_whole) or (_is_exact(a) and _is_exact(b)):
         return quotients
     # A whole number beyond 2**53 may be rounded: its quotient would be rounded twice.
-    large = ((np.abs(x) >= LARGE) | (np.abs(y) >= LARGE)) & both & (y != 0)
+    large = ((np.abs(x) >= LARGE) | (np.abs(y) >= LARGE)) & is_whole & (y != 0)
     for row in np.flatnonzero(np.broadcast_to(large, quotients.shape)).tolist():
         quotients[row] = _exact(a, row) / _exact(b, row)
     return quotients

@@ -49,18 +49,18 @@ def found_keys(
     keys: ArrayLike | DictionaryColumn | Sequence[KeyLike],
     index: Mapping[Key, int],
     at_least: int,
-    known: KnownCodes | None = None,
+    known_codes: KnownCodes | None = None,
     name: str = "keys",
 ) -> FoundKeys | None:
     """A column of keys, looked up in a map of keys row by row; None if `dictionary_column` must
     read it: it has fewer rows than `at_least`, or few keys for them, or some that may be none.
 
     Keys of the map need no other check. To find the different keys first would take twice the time.
-    known: what was found for an earlier column.
+    known_codes: what was found for an earlier column.
     """
     values: Sequence[Any]
     if isinstance(keys, DictionaryColumn) and is_large(keys) and len(keys) >= at_least:
-        return _found_codes(keys, index, known, name)
+        return _found_codes(keys, index, known_codes, name)
     if isinstance(keys, list) and len(keys) >= at_least:
         values = keys
     elif type(keys) is np.ndarray and keys.dtype.kind in "OU" and keys.size >= at_least:
@@ -74,17 +74,17 @@ def found_keys(
 
 
 def _found_codes(
-    keys: DictionaryColumn, index: Mapping[Key, int], known: KnownCodes | None, name: str
+    keys: DictionaryColumn, index: Mapping[Key, int], known_codes: KnownCodes | None, name: str
 ) -> FoundKeys | None:
     codes, values = column_codes(keys, name), tuple(keys.values)
-    if known is None or known.values is not values:
+    if known_codes is None or known_codes.values is not values:
         row_places = _places([*map(values.__getitem__, codes.tolist())], index)
         if row_places is None:
             return None
         return FoundKeys(codes, values, index, row_places, KnownCodes(values))
-    if not len(known.places):
-        known.places = np.zeros(len(values), np.intp)
-    places = known.places[codes] - 1
+    if not len(known_codes.places):
+        known_codes.places = np.zeros(len(values), np.intp)
+    places = known_codes.places[codes] - 1
     rows = np.flatnonzero(places == NOT_FOUND)
     if len(rows):
         new_codes = codes[rows]
@@ -92,8 +92,8 @@ def _found_codes(
         if new_places is None:
             return None
         places[rows] = new_places
-        known.places[new_codes] = new_places + 1
-    return FoundKeys(codes, values, index, places, known)
+        known_codes.places[new_codes] = new_places + 1
+    return FoundKeys(codes, values, index, places, known_codes)
 
 
 def _places(values: Sequence[Any], index: Mapping[Key, int]) -> NDArray[np.intp] | None:

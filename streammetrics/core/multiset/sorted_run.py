@@ -171,12 +171,12 @@ class Run:
         return Run(self.low, self.high, counts)
 
 
-def combined(runs: Sequence[Run], *, ours: bool = False) -> Run:
+def combined(runs: Sequence[Run], *, has_own_arrays: bool = False) -> Run:
     """One sorted run of keys in any order, all with `high` or none.
 
-    `ours`: the arrays are not shared; those of a single run may be sorted in place.
+    `has_own_arrays`: the arrays are not shared; those of a single run may be sorted in place.
     """
-    run = _sorted(runs[0] if ours and len(runs) == 1 else Run.join(runs))
+    run = _sorted(runs[0] if has_own_arrays and len(runs) == 1 else Run.join(runs))
     counted = _counted(run)
     return run.cut(len(counted), counted.counts)
 

@@ -140,7 +140,7 @@ class Tiers:
             if 2 * sum(map(len, self.runs)) <= self.n_pending and self._singly(self.runs):
                 self.pending += self.runs  # merging so few later would sort all pending keys again
                 self.runs, self.summed = [], None
-            run = combined(self.pending, ours=True)
+            run = combined(self.pending, has_own_arrays=True)
             self.pending, self.n_pending, self.enough = [], 0, BUFFERED
             if self._singly([run]):
                 self.enough = min(max(BUFFERED, GROWN * len(run)), GROWN * BUFFERED)

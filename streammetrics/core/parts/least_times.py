@@ -148,13 +148,13 @@ def _places(
     table: Table,
     codes: Codes,
     ids: Words,
-    wanted: Codes,
+    wanted_codes: Codes,
 ) -> tuple[Positions, NDArray[np.bool_]]:
     """Of each wanted (id, code) the index of the first record that is not less, and whether it is
     this one; [n] each."""
     low, high = spans(table.ids, ids)
-    places = first_at_least(codes, low, high, wanted)
+    places = first_at_least(codes, low, high, wanted_codes)
     inside = np.flatnonzero(places < high)
     is_there = np.zeros(len(ids), np.bool_)
-    is_there[inside] = codes[places[inside]] == wanted[inside]
+    is_there[inside] = codes[places[inside]] == wanted_codes[inside]
     return places, is_there

@@ -179,8 +179,8 @@ class ExtremeColumn(Column):
     values: [width]; where nothing is known, `none_of(sign)`.
     """
 
-    def __init__(self, sign: int, values: NDArray[np.int64], known: NDArray[np.bool_]) -> None:
-        self.sign, self.values, self.known = sign, values, known
+    def __init__(self, sign: int, values: NDArray[np.int64], is_known: NDArray[np.bool_]) -> None:
+        self.sign, self.values, self.known = sign, values, is_known
         self.width = len(values)
 
     @property

@@ -201,9 +201,9 @@ class SampledSumsColumn(Column):
         last = np.array([last_hash(level) for level in range(MAX_LEVEL + 1)], np.uint64)
         return np.flatnonzero(hashes <= last[self.levels[slots]])
 
-    def _join(self, more: _UnitTable) -> None:
+    def _join(self, other_units: _UnitTable) -> None:
         """Add other units, in any order, to those that are settled."""
-        parts = self.units, more
+        parts = self.units, other_units
         slots = np.concatenate([part.slots for part in parts])
         hashes = np.concatenate([part.hashes for part in parts])
         order, group, firsts = _grouped(slots, hashes)
@@ -212,8 +212,8 @@ class SampledSumsColumn(Column):
         n, n_own = len(firsts), len(self.units.hashes)
         sums = []
         for own_sums, other_sums in (
-            (self.units.values, more.values),
-            (self.units.weights, more.weights),
+            (self.units.values, other_units.values),
+            (self.units.weights, other_units.weights),
         ):
             joined = ExactSumColumn(n)
             for column, places in ((own_sums, to[:n_own]), (other_sums, to[n_own:])):

@@ -35,44 +35,49 @@ class Written(NamedTuple):
     condition: Expression | None
     where: str
 
-    def reads(self, names: Collection[str], own: Collection[object]) -> list[str]:
-        """The columns of the table that these names and the condition are computed of. own: all
-        columns of the table. InputError for a field that is neither, or computed of itself."""
+    def reads(self, names: Collection[str], own_names: Collection[object]) -> list[str]:
+        """The columns of the table that these names and the condition are computed of.
+        own_names: all columns of the table. InputError for a field that is neither, or computed
+        of itself."""
         needed: dict[str, None] = {}
         for name in names:
-            self._add(name, own, needed, ())
+            self._add(name, own_names, needed, ())
         if self.condition is not None:
-            self._add_fields(self.condition, own, needed, ())
+            self._add_fields(self.condition, own_names, needed, ())
         return list(needed)
 
     def _add(
-        self, name: str, own: Collection[object], needed: dict[str, None], path: tuple[str, ...]
+        self,
+        name: str,
+        own_names: Collection[object],
+        needed: dict[str, None],
+        path: tuple[str, ...],
     ) -> None:
-        column = None if name in own else self.columns.get(name)
+        column = None if name in own_names else self.columns.get(name)
         if name in path:
             raise self.cycle(path, name)
         if column is None:
             needed[name] = None
         elif isinstance(column, str):
-            self._add(column, own, needed, (*path, name))
+            self._add(column, own_names, needed, (*path, name))
         else:
-            self._add_fields(column, own, needed, (*path, name))
+            self._add_fields(column, own_names, needed, (*path, name))
 
     def _add_fields(
         self,
         expression: Expression,
-        own: Collection[object],
+        own_names: Collection[object],
         needed: dict[str, None],
         path: tuple[str, ...],
     ) -> None:
         for field in expression.fields:
-            if field not in own and field not in self.columns:
-                raise expression.unknown_field(field, self.known(own))
-            self._add(field, own, needed, path)
+            if field not in own_names and field not in self.columns:
+                raise expression.unknown_field(field, self.known(own_names))
+            self._add(field, own_names, needed, path)
 
-    def known(self, own: Collection[object]) -> list[str]:
+    def known(self, own_names: Collection[object]) -> list[str]:
         """The names that an expression may have, those of the table first."""
-        return [*map(str, own), *(name for name in self.columns if " " not in name)]
+        return [*map(str, own_names), *(name for name in self.columns if " " not in name)]
 
     def cycle(self, path: Sequence[str], name: str) -> InputError:
         """The error for a column that is computed of itself."""
@@ -91,9 +96,9 @@ class RowsOfTable:
     """
 
     def __init__(
-        self, written: Written, own: Collection[object], column: Callable[[str], object]
+        self, written: Written, own_names: Collection[object], column: Callable[[str], object]
     ) -> None:
-        self.written, self.own, self._own_column = written, own, column
+        self.written, self.own, self._own_column = written, own_names, column
         self.kept: Positions | None = None
         self._n = 0
         self._computed: dict[str, object] = {}
@@ -172,12 +177,12 @@ def taken(values: object, positions: Positions, n: int, name: str) -> object:
     return array[positions]
 
 
-def table_error(error: InputError, kept: Positions | None) -> InputError:
+def table_error(error: InputError, kept_rows: Positions | None) -> InputError:
     """An error about the rows that meet a condition, with the numbers that they have in the
     table."""
-    if kept is None or not len(error.rows) or int(error.rows.max()) >= len(kept):
+    if kept_rows is None or not len(error.rows) or int(error.rows.max()) >= len(kept_rows):
         return error
-    rows = kept[error.rows]
+    rows = kept_rows[error.rows]
     end = f"[{error.rows[0]}]"
     where = error.where.removesuffix(end) + f"[{rows[0]}]" * error.where.endswith(end)
     return error.of_rows(where, rows)

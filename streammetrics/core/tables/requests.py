@@ -47,34 +47,34 @@ class TableRequest(NamedTuple):
 def named_columns(
     spec: TakesColumns,
     takes: Mapping[str, bool],
-    own: Collection[object],
+    own_names: Collection[object],
     request: TableRequest,
 ) -> dict[str, Names]:
     """The column of each argument that the names of a request name. takes: the arguments."""
     names = {_long(name, takes): column for name, column in request.names.items()}
-    _require_arguments(spec, takes, own, names, request.where)
+    _require_arguments(spec, takes, own_names, names, request.where)
     return names
 
 
 def _require_arguments(
     spec: TakesColumns,
     takes: Mapping[str, bool],
-    own: Collection[object],
+    own_names: Collection[object],
     names: Mapping[str, Names],
     where: str,
 ) -> None:
     """Refuse names that are no arguments, and what is no name of a column."""
     for argument, column in names.items():
         if argument not in takes:
-            raise _unknown_argument(spec, own, names, argument, column, where)
+            raise _unknown_argument(spec, own_names, names, argument, column, where)
         _require_names(argument, column, where, spec._roles())
 
 
 def written_columns(
-    spec: TakesColumns, own: Collection[object], request: TableRequest
+    spec: TakesColumns, own_names: Collection[object], request: TableRequest
 ) -> tuple[Written, dict[str, Names]]:
     """The written columns and the condition of a request, and the column of each argument that it
-    names. own: the columns of the table. InputError as `arguments_of`, before any row is read."""
+    names. own_names: those of the table. InputError as `arguments_of`, before any row is read."""
     takes, where = spec.arguments(), request.where
     names = {_long(name, takes): column for name, column in request.names.items()}
     columns: dict[str, Expression | str] = {}
@@ -91,10 +91,14 @@ def written_columns(
                 hint="name it once",
             )
         is_argument = argument in takes
-        if not isinstance(value, str) or value in own or (value in given_columns and value != name):
+        if (
+            not isinstance(value, str)
+            or value in own_names
+            or (value in given_columns and value != name)
+        ):
             if is_argument or not isinstance(value, str):
                 names[argument] = value
-            if isinstance(value, str) and name not in own:
+            if isinstance(value, str) and name not in own_names:
                 columns[name] = value
             continue
         expression = expression_of(value, f"{where}, columns[{shown(name)}]")
@@ -103,17 +107,17 @@ def written_columns(
             continue
         if is_argument:
             names[argument], columns[value] = value, expression
-            if name not in own:
+            if name not in own_names:
                 columns[name] = value
         else:
-            _require_new(name, own, where)
+            _require_new(name, own_names, where)
             columns[name] = expression
     condition = None
     if request.condition is not None:
         condition = expression_of(request.condition, f"{where}, where", "bool")
     if columns:
-        _refuse_unread(spec, own, names, columns, condition, where)
-    _require_arguments(spec, takes, own, names, where)
+        _refuse_unread(spec, own_names, names, columns, condition, where)
+    _require_arguments(spec, takes, own_names, names, where)
     return Written(columns, condition, where), names
 
 
@@ -131,10 +135,10 @@ def _given_columns(request: TableRequest) -> Mapping[str, Names]:
     )
 
 
-def _require_new(name: str, own: Collection[object], where: str) -> None:
+def _require_new(name: str, own_names: Collection[object], where: str) -> None:
     """Refuse the name of a new column that the table has, or that no expression can read."""
     place = f"{where}, columns"
-    if name in own:
+    if name in own_names:
         hint = "choose another name"
         raise InputError(
             expected="the name of a new column", got=shown(name), where=place, hint=hint
@@ -150,7 +154,7 @@ def _require_new(name: str, own: Collection[object], where: str) -> None:
 
 def _refuse_unread(
     spec: TakesColumns,
-    own: Collection[object],
+    own_names: Collection[object],
     names: Mapping[str, Names],
     columns: Mapping[str, Expression | str],
     condition: Expression | None,
@@ -168,10 +172,10 @@ def _refuse_unread(
         if name in read or _long(name, takes) in names:
             continue
         argument = meant(name, takes)
-        is_meant = argument is not None and argument not in names and argument not in own
+        is_meant = argument is not None and argument not in names and argument not in own_names
         if is_meant or isinstance(column, str) or column.column is not None:
             text = column if isinstance(column, str) else column.text
-            raise _unknown_argument(spec, own, names, name, text, where)
+            raise _unknown_argument(spec, own_names, names, name, text, where)
 
 
 def _each_name(names: object) -> Iterable[object]:
@@ -184,7 +188,7 @@ def _each_name(names: object) -> Iterable[object]:
 
 def _unknown_argument(
     spec: TakesColumns,
-    own: Collection[object],
+    own_names: Collection[object],
     names: Mapping[str, Names],
     argument: str,
     column: Names,
@@ -195,19 +199,19 @@ def _unknown_argument(
         expected=f"arguments of update ({', '.join(takes)})" if takes else "no argument",
         got=shown(argument),
         where=where,
-        hint=argument_hint([argument], takes, _instead(spec, names, own, column)),
+        hint=argument_hint([argument], takes, _instead(spec, names, own_names, column)),
     )
 
 
 def needed_columns(
-    spec: TakesColumns, own: Sequence[str], request: TableRequest
+    spec: TakesColumns, own_names: Sequence[str], request: TableRequest
 ) -> tuple[dict[str, Names], list[str]]:
     """The column of each argument, and the columns of a table that are needed for them and for the
-    condition. own: all columns of the table. InputError as `arguments_of`."""
-    written, names = written_columns(spec, own, request)
-    read = columns_read(spec, [*own, *written.columns], names)
+    condition. own_names: all columns of the table. InputError as `arguments_of`."""
+    written, names = written_columns(spec, own_names, request)
+    read = columns_read(spec, [*own_names, *written.columns], names)
     column_names = [name for several in read.values() for name in _each_name(several)]
-    return read, written.reads([str(name) for name in column_names], own)
+    return read, written.reads([str(name) for name in column_names], own_names)
 
 
 def columns_read(

@@ -36,7 +36,7 @@ class LabelRanks:
     __slots__ = ("_before", "_bits", "_index_sums", "total")
 
     def __init__(self, words: Words) -> None:
-        self._bits = _packed(words, lambda some: some.astype(np.uint8) & np.uint8(1))
+        self._bits = _packed(words, lambda keys: keys.astype(np.uint8) & np.uint8(1))
         self._before = np.zeros(len(self._bits) + 1, np.int64)
         np.cumsum(np.bitwise_count(self._bits), out=self._before[1:])
         self._index_sums: Ints | None = None  # of the positives before each word
@@ -79,7 +79,7 @@ class LabelRanks:
     def ties(self, words: Words) -> int:
         """The pairs of a negative and a positive of one score among these keys, however many."""
         label_bit = words.dtype.type(1)
-        same = _packed(words, lambda some: (some[1:] ^ some[:-1]) <= label_bit)
+        same = _packed(words, lambda keys: (keys[1:] ^ keys[:-1]) <= label_bit)
         tied, ties = same, 0  # whether a key is tied with the one at this distance after it
         for distance in range(1, _NEAR):
             if not tied.any():

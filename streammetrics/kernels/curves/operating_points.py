@@ -271,7 +271,7 @@ def steps_within(steps: Steps, share: Fraction) -> Budget:
     Budget(at=1, left=1)
     """
     most = math.floor(share * steps.rows)
-    last = bisect_right(range(len(steps.tp)), most, key=lambda at: _rank(steps, at)) - 1
+    last = bisect_right(range(len(steps.tp)), most, key=lambda position: _rank(steps, position)) - 1
     return Budget(last, most - _rank(steps, last))
 
 
@@ -425,7 +425,7 @@ def _cut(steps: Steps, share: Fraction) -> _Cut:
     # The step that the cut falls into; a cut between two steps is at the end of the first.
     # Bisection needs the ranks of few of millions of positions, so not all are computed.
     positions, rank = range(len(steps.tp)), -(-rows.numerator // rows.denominator)
-    step = max(bisect_left(positions, rank, key=lambda at: _rank(steps, at)) - 1, 0)
+    step = max(bisect_left(positions, rank, key=lambda position: _rank(steps, position)) - 1, 0)
     t0 = int(steps.tp[step])
     p, n = _made_of(steps, step)
     inside = rows - _rank(steps, step)

@@ -92,27 +92,27 @@ def inverse_propensities(examination: Sequence[float | Fraction]) -> Pair:
 
 
 def checked_examination(
-    given: object, where: str, *, named: bool = True, least: int = 1
+    value: object, where: str, *, allows_names: bool = True, least: int = 1
 ) -> str | tuple[Fraction, ...]:
     """The name of a model, or the probabilities of the first ranks; a float is the decimal that it
     is written as. least: the number of ranks that it must have at least."""
-    if named and isinstance(given, str) and given in NAMED:
-        return given
-    ranks = list(given) if isinstance(given, np.ndarray) and given.ndim == 1 else given
+    if allows_names and isinstance(value, str) and value in NAMED:
+        return value
+    ranks = list(value) if isinstance(value, np.ndarray) and value.ndim == 1 else value
     probabilities = [_decimal(p) for p in ranks] if isinstance(ranks, (list, tuple)) else []
     probabilities = probabilities if len(probabilities) <= MAX_RANKS else []
     if not probabilities or any(p is None or not 0 < p <= 1 for p in probabilities):
-        models = ", ".join(f'"{name}"' for name in NAMED) + ", or " if named else ""
+        models = ", ".join(f'"{name}"' for name in NAMED) + ", or " if allows_names else ""
         raise SettingsError(
             expected=f"{models}the probability of each rank, above 0 and up to 1",
-            got=shown(given),
+            got=shown(value),
             where=where,
             hint="pass them for the ranks from 1 on, such as (1, 0.6, 0.4)",
         )
     if any(p is not None and p.denominator >= 10**_MOST_DIGITS for p in probabilities):
         raise SettingsError(
             expected=f"probabilities of at most {_MOST_DIGITS} digits",
-            got=shown(given),
+            got=shown(value),
             where=where,
             hint="round them: nobody examines a rank of so small a probability",
         )
@@ -126,9 +126,9 @@ def checked_examination(
     return tuple(p for p in probabilities if p is not None)
 
 
-def examined(given: object, k: int, where: str) -> Sequence[Fraction]:
+def examined(value: object, k: int, where: str) -> Sequence[Fraction]:
     """The probabilities of the first k ranks, of a setting or of an argument."""
-    checked = checked_examination(given, where, least=k)
+    checked = checked_examination(value, where, least=k)
     return examination(checked, k) if isinstance(checked, str) else checked[:k]
 
 

@@ -63,7 +63,7 @@ def run(config: Config, *places: tuple[str, int, int]) -> None:
 
 def entries(config: Config) -> tuple[QuarantineRow, ...]:
     with closing(Ledger.open(config.store.url)) as ledger:
-        return ledger.quarantine(done=None)
+        return ledger.quarantine(is_done=None)
 
 
 def head(config: Config) -> tuple[int, int, int]:

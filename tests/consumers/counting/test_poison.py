@@ -58,7 +58,7 @@ def test_poison_costs_its_own_event_alone(tmp_path: Path, format: str) -> None:
     run()
     with closing(Ledger.open(run.config.store.url)) as ledger:
         counts = folded.counted(ledger)
-        entries = ledger.quarantine(done=None, limit=1000)
+        entries = ledger.quarantine(is_done=None, limit=1000)
     assert [(e.offset, e.index, e.reason, e.size, e.payload, e.sha256) for e in entries] == refused
     whole = folded.fold({ONE: good})
     assert counts.states == whole.states

@@ -207,7 +207,7 @@ def test_the_quarantine_is_read_by_pages_whatever_a_refusal_quotes(
     ]
     assert (first[0].field, first[0].payload) == ("a\\x00b", b"\0\xff")
     assert first[0].detail == "\\x00 \\ud800 ' \\ %s :x \U0001f600"
-    assert ledger.quarantine(done=True) == ()
+    assert ledger.quarantine(is_done=True) == ()
 
 
 # -- ids that a log has seen

@@ -31,7 +31,7 @@ def verified(ledger: Ledger, folder: Path, selection: Wanted = ALL) -> Findings:
     scratch_file = folder / "scratch.db"
     with closing(Ledger.open(str(scratch_file), create=True)) as scratch:
         findings = verify(
-            joined.SPLIT, ledger, scratch, wanted=selection, monotonic=lambda: 0.0,
+            joined.SPLIT, ledger, scratch, scope=selection, monotonic=lambda: 0.0,
             opener=lambda config, options: MemorySource(LOGGED),
         )  # fmt: skip
     scratch_file.unlink()

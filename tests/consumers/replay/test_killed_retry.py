@@ -83,7 +83,7 @@ def test_each_entry_counts_once_whenever_a_retry_is_killed(
     assert open_entries(url) == 1
     with closing(Ledger.open(url)) as ledger:
         totals = counted(ledger)
-        assert len(ledger.quarantine(done=True)) == 26
+        assert len(ledger.quarantine(is_done=True)) == 26
     whole = fold({partition: [None if line == b"{" else line for line in lines]
                   for partition in totals.heads})  # fmt: skip
     assert totals.states == whole.states

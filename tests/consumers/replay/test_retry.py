@@ -93,7 +93,7 @@ def test_after_a_retry_the_states_are_those_of_a_run_that_never_refused(
     ]
     numbers = {page.retry for page in pages if page.retry is not None}
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        entries = ledger.quarantine(done=True)
+        entries = ledger.quarantine(is_done=True)
         assert {entry.retry for entry in entries} == numbers
         assert {entry.reason for entry in entries} == {"unknown_variant"}
         assert {entry.reason for entry in ledger.quarantine()} == {"not_json"}
@@ -120,7 +120,7 @@ def test_of_two_retries_at_once_one_counts(run: Run, monkeypatch: pytest.MonkeyP
     pages = tried(config(event=WITH_C), run)
     assert [len(page.counted) for page in pages] == [0]
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        assert len({entry.retry for entry in ledger.quarantine(done=True)}) == 1
+        assert len({entry.retry for entry in ledger.quarantine(is_done=True)}) == 1
 
 
 def test_an_entry_that_is_not_open_any_more_undoes_all_of_its_retry(run: Run) -> None:
@@ -137,7 +137,7 @@ def test_an_entry_that_is_not_open_any_more_undoes_all_of_its_retry(run: Run) ->
         write(head_entries[:1], "first")
         with pytest.raises(NotOpen):
             write(head_entries, "second")
-        assert len(ledger.quarantine(done=True)) == 1
+        assert len(ledger.quarantine(is_done=True)) == 1
 
 
 def cut(size: int) -> bytes:
@@ -248,7 +248,7 @@ def test_a_commit_whose_answer_was_lost_counts_once(
         [page] = tried(config(event=WITH_C), run)
     with closing(Ledger.open(run.config.store.url)) as ledger:
         assert [row.id for row in retries(ledger)] == [page.retry]
-        assert len(ledger.quarantine(done=True)) == 8
+        assert len(ledger.quarantine(is_done=True)) == 8
 
 
 def test_events_that_were_ahead_of_their_records_are_counted_as_such_no_longer(

@@ -389,7 +389,7 @@ def test_of_retries_the_one_that_the_range_cuts_is_left_out_and_the_other_compar
     findings = verified(run, tmp_path, selection=offsets(p0=(50, 70)))
     assert (findings.differences, findings.notes, findings.is_good) == ([], [], True)
     with closing(Ledger.open(run.config.store.url)) as ledger:
-        entries = ledger.quarantine(done=True)
+        entries = ledger.quarantine(is_done=True)
     of_first, of_second = ({e.offset for e in entries if e.retry == number} for number in (1, 2))
     selection = offsets(p0=(10, 40))
     assert min(of_first) < 10 <= max(of_first)

@@ -56,7 +56,7 @@ def verified(
         closing(Ledger.open(run.config.store.url)) as ledger,
         closing(Ledger.open(f"sqlite:///{folder}/{uuid.uuid4().hex}.db", create=True)) as scratch,
     ):
-        return verify(settings or run.config, ledger, scratch, report=report, wanted=selection,
+        return verify(settings or run.config, ledger, scratch, report=report, scope=selection,
                       monotonic=run.clock.monotonic, opener=opener)  # fmt: skip
 
 

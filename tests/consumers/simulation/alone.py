@@ -174,7 +174,7 @@ def require_as_alone(
     store is made at `path`; answers the number of looks. configs: without any experiment, and with
     this one."""
     looks, retries = looks_at(ledger, name), defaultdict[int, list[Place]](list)
-    for row in ledger.quarantine(done=True, limit=100_000):
+    for row in ledger.quarantine(is_done=True, limit=100_000):
         retries[row.retry or 0].append((row.partition, row.offset))
     single_ledger = ChosenEntries.open(str(path), create=True)
     make_anew(single_ledger.store)

@@ -197,7 +197,7 @@ class Experiments(Plain):
     # -- what must come of it -----------------------------------------------------------------
     def known_at_last(self, world: World, counts: Counted) -> Known:
         """Which retry has counted an event, and the holes of metrics, are known from the store."""
-        entries = world.ledger.quarantine(done=True, limit=100_000)
+        entries = world.ledger.quarantine(is_done=True, limit=100_000)
         retried = {(e.partition, e.offset): e.retry for e in entries if e.retry is not None}
         return Known(retried=retried, metrics=by_log(world.ledger.generation(), world))
 

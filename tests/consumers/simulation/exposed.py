@@ -137,7 +137,7 @@ class Exposed(Plain):
         if self.rng.random() < self.retries:
             world.retry()
         closed_ms = closed_to(world)
-        for entry in world.ledger.quarantine(done=None, limit=10_000):
+        for entry in world.ledger.quarantine(is_done=None, limit=10_000):
             place = entry.partition, entry.offset
             if entry.reason == "closed" and self.events[place]["ts"] >= closed_ms:
                 raise Differs(f"{place} was refused as closed, and is open")
@@ -201,7 +201,7 @@ class Exposed(Plain):
         """What is refused for being late or ahead is a fact of the log."""
         entries = {
             (entry.partition, entry.offset): entry.reason
-            for entry in world.ledger.quarantine(done=None, limit=100_000)
+            for entry in world.ledger.quarantine(is_done=None, limit=100_000)
         }
         newest_ms = dict.fromkeys(self.logs, 0)
         for place, event in self.events.items():

@@ -77,7 +77,9 @@ def counted_by_workers_of_the_former_config(patch: pytest.MonkeyPatch) -> None:
     """An experiment that was taken out of the config is counted on, and an added one misses events
     after its start: nobody looks at the revision of the generation."""
 
-    def unchecked(connection: Connection, expected: Generation, *, alone: bool = False) -> object:
+    def unchecked(
+        connection: Connection, expected: Generation, *, is_exclusive: bool = False
+    ) -> object:
         query = generation.select().with_only_columns(generation.c.floor_ms)
         return connection.scalar(query.where(generation.c.id == expected.id))
 

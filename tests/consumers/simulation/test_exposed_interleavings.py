@@ -182,7 +182,9 @@ def any_store(patch: pytest.MonkeyPatch) -> None:
 
 
 # -- closings -------------------------------------------------------------------------------------
-def _unchecked(connection: Connection, expected: Generation, *, alone: bool = False) -> object:
+def _unchecked(
+    connection: Connection, expected: Generation, *, is_exclusive: bool = False
+) -> object:
     query = generation.select().with_only_columns(generation.c.floor_ms)
     return connection.scalar(query.where(generation.c.id == expected.id))
 

@@ -151,7 +151,9 @@ def twice_if_told(patch: pytest.MonkeyPatch) -> None:
 def any_settings(patch: pytest.MonkeyPatch) -> None:
     """Nobody looks whether the metrics of the generation are still those of the delta."""
 
-    def unchecked(connection: Connection, expected: Generation, *, alone: bool = False) -> object:
+    def unchecked(
+        connection: Connection, expected: Generation, *, is_exclusive: bool = False
+    ) -> object:
         query = generation.select().with_only_columns(generation.c.floor_ms)
         return connection.scalar(query.where(generation.c.id == expected.id))
 

@@ -103,8 +103,10 @@ _SECRET: Final = re.compile(
 _HIDDEN: Final = "********"
 
 
-def kafka_python_settings(source: SourceConfig, known: Mapping[str, object]) -> dict[str, object]:
-    """All settings for a client of kafka-python. `known` are the client's own defaults.
+def kafka_python_settings(
+    source: SourceConfig, client_defaults: Mapping[str, object]
+) -> dict[str, object]:
+    """All settings for a client of kafka-python. `client_defaults` are the client's own.
 
     A text is converted to the type of the client's default, and dots in a name become underscores,
     so `-X session.timeout.ms=6000` has its usual meaning. Raises ConfigError with every key that is
@@ -122,15 +124,15 @@ def kafka_python_settings(source: SourceConfig, known: Mapping[str, object]) -> 
             continue
         if key in owned:
             problems.append(_owned(where, key, value))
-        elif key not in known:
-            free = [option for option in known if option not in owned]
+        elif key not in client_defaults:
+            free = [option for option in client_defaults if option not in owned]
             close = did_you_mean(key, free)
             hint = close if close.startswith("did") else "see kafka-python's KafkaConsumer"
             # The message omits the value: the key may be a misspelt password.
             problems.append(Problem(where, "a setting of the client", repr(key), hint))
         else:
             try:
-                settings[key] = _as(known[key], key, value)
+                settings[key] = _as(client_defaults[key], key, value)
             except ValueError as error:
                 problems.append(Problem(where, str(error), _shown(key, value), "correct it"))
     if problems:

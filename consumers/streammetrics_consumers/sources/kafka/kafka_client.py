@@ -148,8 +148,8 @@ class _Encrypted(_Whole, KafkaSSLTransport):  # type: ignore[misc]
 
 
 class _Connections(KafkaConnectionManager):  # type: ignore[misc]
-    async def _build_transport(self, *arguments: object, **named: object) -> KafkaTCPTransport:
-        transport = await super()._build_transport(*arguments, **named)
+    async def _build_transport(self, *arguments: object, **keywords: object) -> KafkaTCPTransport:
+        transport = await super()._build_transport(*arguments, **keywords)
         transport.__class__ = _Encrypted if self.ssl_enabled else _Plain
         return transport
 
@@ -179,11 +179,11 @@ class Direct(KafkaNetSocket):  # type: ignore[misc]
     SCHEMES = ("direct",)  # the scheme of `proxy_url` by which the client selects this class
 
     async def sock_connect(
-        self, net: object, sock: socket.socket, *arguments: object, **named: object
+        self, net: object, sock: socket.socket, *arguments: object, **keywords: object
     ) -> socket.socket:
         """Connect, or close the socket on failure."""
         try:
-            connected: socket.socket = await super().sock_connect(net, sock, *arguments, **named)
+            connected: socket.socket = await super().sock_connect(net, sock, *arguments, **keywords)
         except BaseException:
             sock.close()
             raise
