@@ -64,13 +64,13 @@ def test_the_page_on_outgrowing_says_what_its_table_of_workers_shows() -> None:
     for partitions in (4, 16):
         single_worker, two, four = (runs[workers, partitions] for workers in (1, 2, 4))
         assert single_worker["workers_s"] < two["workers_s"] < four["workers_s"]
-        added = (four["commits"] - single_worker["commits"]) / 3
-        assert added == pytest.approx(four["log_s"], rel=0.25)
-    assert runs[1, 16]["workers_s"] / runs[1, 4]["workers_s"] == pytest.approx(2, rel=0.1)
+        commits = [run["commits"] for run in (single_worker, two, four)]
+        assert max(commits) <= 1.1 * min(commits)
+    assert 2 < runs[1, 16]["workers_s"] / runs[1, 4]["workers_s"] < 2.5
     for run in runs.values():
-        assert 5 <= round(run["idle_s"] / run["workers"] * 1e3) <= 10
-        assert 0.002 <= run["database_s"] / run["commits"] <= 0.004
-        assert run["database_s"] < 0.1 * (run["workers_s"] + run["database_s"])
+        assert 2 <= round(run["idle_s"] / run["workers"] * 1e3) <= 7
+        assert 2 <= round(run["database_s"] / run["commits"] * 1e3) <= 4
+        assert run["database_s"] < (run["workers_s"] + run["database_s"]) / 7
 
 
 def _section(text: str, anchor: str) -> str:
