@@ -35,7 +35,9 @@ def class_numbers(values: ArrayLike, n_classes: int, name: str) -> NDArray[np.in
     kind = dtype.kind
     if kind in "iu" and dtype.isnative:
         bits = array if kind == "u" else array.view(f"u{dtype.itemsize}")
-        if not len(bits) or bits.item(bits.argmax()) < n_classes:
+        # Of a narrow type negative numbers may be below n_classes as unsigned.
+        most = n_classes if kind == "u" else min(n_classes, 1 << 8 * dtype.itemsize - 1)
+        if not len(bits) or bits.item(bits.argmax()) < most:
             return array
     elif kind == "b":
         return array.view(np.uint8)

@@ -161,7 +161,11 @@ def class_intake(n_classes: int, table: Validator | None, *, only_table: bool = 
             return table_of(array)
         if array.ndim != 1 or array.dtype.kind not in "iu" or not array.dtype.isnative:
             return None
-        within = array.item(array.argmax()) < n_classes and array.item(array.argmin()) >= 0
+        if array.dtype is _INT64:  # negative ones are the largest of all as unsigned numbers
+            bits = array.view(np.uint64)
+            within = bits.item(bits.argmax()) < n_classes
+        else:
+            within = array.item(array.argmax()) < n_classes and array.item(array.argmin()) >= 0
         return array if within and not only_table else None
 
     return intake

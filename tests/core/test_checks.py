@@ -335,6 +335,21 @@ def test_class_numbers_of_any_type_are_taken() -> None:
         assert len(_three(np.empty(0, kind), "labels")) == 0
 
 
+@pytest.mark.parametrize(
+    ("kind", "n_classes", "negative"),
+    [("i1", 300, -1), ("i1", 130, -127), ("<i2", 40_000, -30_000)],
+)
+def test_a_negative_class_is_refused_where_its_bytes_are_the_number_of_a_class(
+    kind: str, n_classes: int, negative: int
+) -> None:
+    largest = int(np.iinfo(kind).max)
+    assert class_numbers(np.array([0, largest], kind), n_classes, "labels").tolist() == [0, largest]
+    with pytest.raises(
+        InputError, match=rf"labels\[1\]: expected a class number .* got {negative};"
+    ):
+        class_numbers(np.array([0, negative], kind), n_classes, "labels")
+
+
 def test_tables_keep_their_precision_and_their_shape() -> None:
     assert score_table(np.zeros((0, 4), np.float32), 4, "scores").shape == (0, 4)
     assert score_table(np.zeros((2, 4), np.float32), 4, "scores").dtype == np.float32
