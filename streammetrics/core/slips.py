@@ -239,13 +239,13 @@ def _other_arguments(
         name for name in names if name not in given_names and takes[name].default is Parameter.empty
     ]
     other_names = [name for name in keywords if name not in names]
-    is_other_meant = [name for name in other_names if meant(name, absent or names)]
-    wrong = is_other_meant if len(names) < len(takes) else other_names
+    meant_names = [name for name in other_names if meant(name, absent or names)]
+    wrong = meant_names if len(names) < len(takes) else other_names
     if (surplus := len(values) - len(by_position)) > 0:
         wrong = [*wrong, f"{surplus} more by position"]
     got = [" and ".join(wrong[:_NAMED])] if wrong else []
     got += [f"no {' and no '.join(absent)}"] if absent else []
-    hint = argument_hint(is_other_meant, absent or names, "") if is_other_meant else ""
+    hint = argument_hint(meant_names, absent or names, "") if meant_names else ""
     if not hint and len(takes) == len(method.parameters):  # of a function
         hint = f"help({where}) has the arguments"
     elif not hint and not any(map(table_instead, values)) and len(values) > 1:
