@@ -253,11 +253,12 @@ def _list_intake(accepts: Callable[[list[Any]], bool]) -> Intake:
     """Few lists of few items, of which each is accepted."""
 
     def intake(values: object) -> Kept | None:
-        rows = values
         if type(values) is _ARRAY:
             if values.ndim != 2 or 3 * (values.size + _LIST * len(values)) > _MOST_ITEMS:
                 return None
-            rows = values.tolist()
+            copies = values.tolist()
+            return tuple(copies) if copies and all(map(accepts, copies)) else None
+        rows = values
         if type(rows) is not list or not rows or (room := _MOST_ITEMS - _LIST * len(rows)) < 0:
             return None
         if len(rows) == 1 and type(row := rows[0]) is list:  # in half the time of several
