@@ -1,3 +1,4 @@
+import csv
 import hashlib
 import json
 from collections.abc import Sequence
@@ -309,6 +310,12 @@ def test_a_bad_csv_row_is_refused_alone() -> None:
         piece = decode_csv(CSV_GOOD, value, CSV_GOOD)
         assert reasons(piece) == [(reason, field)], value
         assert piece.at.tolist() == [0, 2]
+
+
+def test_a_quoted_cell_may_be_as_large_as_an_event() -> None:
+    csv.field_size_limit(131_072)  # the default, whatever has been read before
+    large = CSV_GOOD.replace(b",x", b',"%s"' % (b"x" * 200_000))
+    assert len(decode_csv(CSV_GOOD, large)) == 2
 
 
 def test_a_table_that_lacks_a_column_is_an_error_and_no_heap_of_refusals() -> None:
