@@ -219,8 +219,8 @@ class Decoder:
     def _read_records(self, events: EventRows) -> EventRows:
         """Read the key and headers of messages, and refuse those where they do not fit."""
         assert self.reading.beside is not None
-        columns, unfit = self.reading.beside.read(events.messages)
-        return replace(events.refuse(unfit), record_columns=columns)
+        columns, unfit, faults = self.reading.beside.read(events.messages)
+        return replace(events.refuse(unfit), record_columns=columns, record_faults=faults)
 
     def _open(self, events: EventRows) -> EventRows:
         """Split messages into their events."""
