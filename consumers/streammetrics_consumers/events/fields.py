@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn, hash_texts
 from streammetrics_consumers.config.event import MAX_TEXT, Field
-from streammetrics_consumers.events import Unfit
+from streammetrics_consumers.events import UNREAD, Unfit
 from streammetrics_consumers.events.columns import (
     Bad,
     Column,
@@ -395,7 +395,8 @@ class FieldReader:
                 faults[name] = wrong
                 continue
             for i, why in wrong.items():
-                unfit.setdefault(i, why)
+                if i not in unfit or (why.reason in UNREAD and unfit[i].reason not in UNREAD):
+                    unfit[i] = why
         return {name: columns[first] for name, first in self._names.items()}, unfit, faults
 
     def _stored(
