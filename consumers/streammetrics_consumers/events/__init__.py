@@ -33,7 +33,7 @@ Reason = Literal[
     "not_an_object",
     "missing_field",  # of the event, the key or the headers
     "wrong_type",
-    "out_of_range",  # a number that does not fit 64 bits, a time outside of the calendar
+    "out_of_range",  # a number that no double holds or 64 bits do not, a time that no calendar has
     "bad_time",  # not ISO 8601 with a zone
     "too_long",  # a name longer than MAX_TEXT
     "unknown_variant",
@@ -46,6 +46,10 @@ Reason = Literal[
     "future",  # further ahead of its record's timestamp than windows.max_ahead_s
     "metric",  # a metric refuses the values: a label 2, a probability 1.5
 ]
+# A field that is not there or cannot be read as what it is for. The decoder of JSON then reads no
+# further. Columns can be read further, but these reasons come first there too, so that an event is
+# refused alike in every format.
+UNREAD: Final = frozenset({"missing_field", "wrong_type", "not_a_number", "out_of_range"})
 
 
 @dataclass(frozen=True, slots=True)

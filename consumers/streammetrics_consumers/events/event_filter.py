@@ -26,10 +26,11 @@ from streammetrics_consumers.events.arrow_columns import ArrowColumns
 from streammetrics_consumers.events.arrow_messages import table_of
 from streammetrics_consumers.events.csv_rows import read_csv, require_columns
 from streammetrics_consumers.events.event_structs import OPTIONAL, struct_of
-from streammetrics_consumers.events.fields import text_beside, values_of
+from streammetrics_consumers.events.fields import values_of
 from streammetrics_consumers.events.json_events import decoded, parsed_slowly, value_at
 from streammetrics_consumers.events.messages import EventRows
 from streammetrics_consumers.events.optional_columns import condition_test, struct_values
+from streammetrics_consumers.events.record_texts import text_beside
 from streammetrics_consumers.model.chunk import Chunk, Texts, Values
 from streammetrics_consumers.model.paths import is_beside, names_in
 

@@ -49,9 +49,10 @@ class EventRows:
     messages that are refused as a whole, by position. chunk: the messages, and once they have been
     opened their events, a row each; bad: the reasons of refused events, by row. rows: intp [n], the
     rows that are left, ascending. left_out and of_no_kind: the number of events that the filter and
-    the join skip. record_columns: columns of the key and headers, with a row per message. kinds:
-    int8 [n] if events are joined, see `kinds.py`. columns: n rows each; unfit: the reasons of those
-    whose fields are read and do not fit, by row of the columns.
+    the join skip. record_columns: columns of the key and headers, with a row per message, and
+    record_faults: by column the reasons of fields there that not every event needs, by message.
+    kinds: int8 [n] if events are joined, see `kinds.py`. columns: n rows each; unfit: the reasons
+    of those whose fields are read and do not fit, by row of the columns.
     """
 
     messages: Chunk
@@ -62,6 +63,7 @@ class EventRows:
     bad: Mapping[int, Unfit] = field(default_factory=dict)
     left_out: int = 0
     record_columns: Mapping[str, Column] = field(default_factory=dict)
+    record_faults: Mapping[str, Mapping[int, Unfit]] = field(default_factory=dict)
     kinds: NDArray[np.int8] | None = None
     of_no_kind: int = 0
     columns: Mapping[str, Column] = field(default_factory=dict)

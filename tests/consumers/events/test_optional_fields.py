@@ -104,6 +104,8 @@ HOSTILE: list[tuple[str, dict[str, str], Arms, Arms]] = [
     ("a null unit", {"session": "null"}, {}, {}),
     ("a unit that is an object", {"session": '{"id": 1}'}, {}, {}),
     ("a unit that is a number", {"session": "12"}, A, A),
+    ("a unit that is the least number of 64 bits",
+     {"session": str(-(2**63)), "exps": '{"x": "a", "y": 1e999}'}, A, {}),
     ("a unit that no double holds", {"session": "-1e999"}, {}, {}),
     ("a unit that is too long", {"session": '"%s"' % ("s" * 1025)}, {}, {}),
     ("a unit as long as may be", {"session": '"%s"' % ("s" * 1024)}, A, A),
@@ -160,6 +162,20 @@ def test_what_is_no_json_or_lacks_another_field_is_refused_as_ever(
     delta = messages.counted(make_config(metrics=BY_USER), [chunk([good, broken, good])])
     assert [(entry.offset, entry.reason) for entry in delta.quarantine] == [(1, reason)]
     assert rows_of(delta, "x") == {"a": 2}
+
+
+def test_whether_an_event_is_refused_does_not_depend_on_experiments() -> None:
+    long = b"3" * 100_000 + b"e-100000"
+    for broken in (
+        with_fields().replace(b'"label":0', b'"label":"no","label":0'),
+        with_fields().replace(b'"score":0.25', b'"score":' + long),
+        with_fields(exps='{"x": "\\ud800"}, "exps": {}'),
+        with_fields(exps='{"x": 1e999}').replace(b'"ts"', b'"ts":1,"ts"'),
+    ):
+        with_experiments = messages.counted(make_config(), [chunk([broken])])
+        without = messages.counted(config(event=EVENT, metrics=METRICS), [chunk([broken])])
+        assert [entry.reason for entry in without.quarantine] == ["not_json"]
+        assert with_experiments.quarantine == without.quarantine
 
 
 def test_a_field_that_a_metric_reads_too_is_required_as_ever() -> None:

@@ -102,6 +102,46 @@ def test_a_slice_may_lack_its_header_and_a_tombstone_its_key_and_all_headers() -
     assert delta.counters == Counters(rows=2, tombstones=1)
 
 
+OF_SEARCH = """
+x = { type = "Moments", inputs = { values = "header.x" }, where = "surface == 's'" }
+y = { type = "Moments", inputs = { values = "key.y" }, where = "surface == 's'" }
+"""
+
+
+@pytest.mark.parametrize("format", ["json", "ndjson", "array", "arrow"])
+def test_fields_of_a_metric_with_where_are_needed_only_in_events_that_it_counts(
+    format: str,
+) -> None:
+    def with_surface(surface: str) -> bytes:
+        return f'{{"ts":"2024-01-01T00:00:00Z","surface":"{surface}"}}'.encode()
+
+    search = [with_surface("s")] if format == "json" else [with_surface(s) for s in ("h", "s")]
+    unfit: list[tuple[bytes | None, Headers, str, str]] = [
+        (b'{"y":2}', [], "missing_field", "header.x"),
+        (b'{"y":2}', [("x", b"z")], "wrong_type", "header.x"),
+        (b'{"y":2}', [("x", b"1e400")], "out_of_range", "header.x"),
+        (b'{"y":2}', [("x", b"1"), ("x", b"2")], "bad_header", "header.x"),
+        (b'{"y":2}', [("x", b"\xff")], "bad_header", "header.x"),
+        (b"{}", [("x", b"1")], "missing_field", "key.y"),
+        (None, [("x", b"1")], "missing_field", "key.y"),
+        (b'{"y":"q"}', [("x", b"1")], "wrong_type", "key.y"),
+        (b'{"y":1e999}', [("x", b"1")], "wrong_type", "key.y"),
+        (b"y", [("x", b"1")], "bad_key", "key"),
+    ]
+    keys, headers = [case[0] for case in unfit], [case[1] for case in unfit]
+    of_search = {"event": 'time = "ts"', "slices": "by = [[]]", "metrics": OF_SEARCH}
+    n = len(search)
+    for values, reasons in (
+        ([with_surface("h")] * n, []),
+        (search, [(reason, field) for *_, reason, field in unfit]),
+    ):
+        value = values[0] if format == "json" else message(format, values)
+        delta = fed(format, [value] * len(unfit), keys, headers, **of_search)
+        assert delta.counters.rows == n * len(unfit)
+        assert [(entry.reason, entry.field) for entry in delta.quarantine] == reasons
+        assert {entry.index for entry in delta.quarantine} <= {n - 1}
+
+
 def test_the_key_alone_is_its_whole_text() -> None:
     config = of_format("json", event='time = "ts"\nuser = "key"\nlabel = "label"\nscore = "score"',
                      slices="by = [[]]", metrics='g = { type = "GroupedAUC" }')  # fmt: skip
