@@ -63,7 +63,7 @@ from streammetrics_consumers.events.optional_columns import (
     optional_ids,
     optional_values,
 )
-from streammetrics_consumers.model.chunk import Chunk, Texts, Values
+from streammetrics_consumers.model.chunk import Chunk, Headers, Texts, Values
 from streammetrics_consumers.model.paths import KEY, is_beside, names_in
 
 if TYPE_CHECKING:
@@ -74,7 +74,6 @@ VALUE: Final = "join value"  # the column of the number that an outcome adds
 EVENT_ID: Final = "event id"  # the column of the id that an event and its repeats share
 KIND: Final = "join kind"  # the column of the mark of an event
 MAX_BYTES: Final = 65_536  # of a key, or of a header value, that is read
-Header = tuple[str, bytes | None]
 Positions: TypeAlias = "NDArray[np.intp]"
 _CONVERTERS: Final[Mapping[str, Converter]] = {
     "time_iso": times_iso,
@@ -308,7 +307,9 @@ def _raw(path: str, records: Chunk) -> Sequence[bytes | Unfit | None]:
     return [_header(path, name, headers) for headers in records.headers or [()] * len(records)]
 
 
-def _header(path: str, name: str, headers: Sequence[Header]) -> bytes | Unfit | None:
+def _header(path: str, name: str, headers: Headers) -> bytes | Unfit | None:
+    if headers is None:
+        return Unfit("bad_header", path, "the name of a header is no UTF-8 text")
     values = [value for key, value in headers if key == name]
     if len(values) > 1:
         return Unfit("bad_header", path, f"the header is there {len(values)} times")
