@@ -13,6 +13,7 @@ from typing import Final, Literal
 from streammetrics_consumers.model.chunk import Chunk, Cut
 from streammetrics_consumers.model.commit import Refused
 
+MAX_MS: Final = (1 << 63) - 1  # no time of a record is greater
 PAYLOAD_BYTES: Final = 4096  # kept of a refused event; size and hash cover the whole event
 
 Reason = Literal[
@@ -26,7 +27,7 @@ Reason = Literal[
     "not_arrow",  # a message that is not an Arrow IPC stream, or is an unsupported one
     "too_many_events",  # in one message
     "bad_key",  # a record key that is not UTF-8, or not the JSON object that a path needs
-    "bad_header",  # a repeated header, or one that is not UTF-8
+    "bad_header",  # a repeated header, one that is not UTF-8, or one whose name is not
     "not_csv",  # the number of values differs from the header, or broken quotes
     "two_documents",  # more than one JSON value in a record
     "not_a_number",  # NaN or Infinity, which JSON does not have
@@ -75,7 +76,7 @@ def refused(chunk: Chunk, i: int, why: Unfit) -> Refused:
         payload=value[:PAYLOAD_BYTES],
         size=whole.size,
         sha256=whole.sha256,
-        record_ms=None if time is None or time < 0 else int(time),
+        record_ms=None if time is None or not 0 <= time <= MAX_MS else int(time),
     )
 
 

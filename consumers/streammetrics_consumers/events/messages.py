@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics_consumers.events import Unfit
+from streammetrics_consumers.events import MAX_MS, Unfit
 from streammetrics_consumers.events.columns import Column
 from streammetrics_consumers.model.chunk import Chunk, Lazy
 
@@ -197,13 +197,15 @@ def chunk_of_events(chunk: Chunk, counts: NDArray[np.intp], values: Sequence[byt
 
 
 def instants(times_ms: Sequence[int | None] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Timestamps of records, -1 for records without one."""
+    """Timestamps of records, -1 for records without one or with one beyond 64 bits."""
     if isinstance(times_ms, np.ndarray):
         return times_ms
     try:
         return np.array(times_ms, np.int64)
-    except TypeError:
-        return np.array([-1 if time is None else time for time in times_ms], np.int64)
+    except (TypeError, OverflowError):
+        return np.array(
+            [-1 if time is None or not 0 <= time <= MAX_MS else time for time in times_ms], np.int64
+        )
 
 
 def lines(message: bytes) -> list[bytes] | Unfit:

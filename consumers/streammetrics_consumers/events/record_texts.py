@@ -7,11 +7,10 @@ from typing import Final
 
 from streammetrics_consumers.events import Reason, Unfit, shown
 from streammetrics_consumers.events.json_events import parsed_slowly, value_at
-from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.chunk import Chunk, Headers
 from streammetrics_consumers.model.paths import KEY, names_in
 
 MAX_BYTES: Final = 65_536  # of a key, or of a header value, that is read
-Header = tuple[str, bytes | None]
 
 
 def text_beside(path: str, records: Chunk) -> list[object]:
@@ -40,7 +39,9 @@ def raw_values(path: str, records: Chunk) -> Sequence[bytes | Unfit | None]:
     return [_header(path, name, headers) for headers in records.headers or [()] * len(records)]
 
 
-def _header(path: str, name: str, headers: Sequence[Header]) -> bytes | Unfit | None:
+def _header(path: str, name: str, headers: Headers) -> bytes | Unfit | None:
+    if headers is None:
+        return Unfit("bad_header", path, "the name of a header is no UTF-8 text")
     values = [value for key, value in headers if key == name]
     if len(values) > 1:
         return Unfit("bad_header", path, f"the header is there {len(values)} times")

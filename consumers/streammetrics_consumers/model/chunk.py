@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
@@ -13,6 +13,8 @@ from streammetrics import DictionaryColumn
 from streammetrics_consumers.model.partition import Partition
 
 V = TypeVar("V")
+# The headers of a record; None if a name is no UTF-8 text, for which one client has no headers.
+Headers: TypeAlias = "Iterable[tuple[str, bytes | None]] | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ class Chunk:
     values: Sequence[bytes | None]
     timestamps_ms: Sequence[int | None] | NDArray[np.int64] | None = None
     keys: Sequence[bytes | None] | None = None
-    headers: Sequence[Sequence[tuple[str, bytes | None]]] | None = None
+    headers: Sequence[Headers] | None = None
     cut: Mapping[int, Cut] = field(default_factory=dict)
     fields: tuple[str, ...] | None = None
     columns: Mapping[str, Values] | None = None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.events.decoder import NO_TIMESTAMP, Decoded, Decoder
 from streammetrics_consumers.events.fields import EVENT_ID
 from streammetrics_consumers.model.chunk import Cut, SourceError
 
@@ -392,3 +392,13 @@ def test_a_time_too_far_ahead_counts_as_that_of_its_record() -> None:
     ids = Decoder(config(rest=DEDUP)).decode(values).event_ids
     assert ids is not None
     assert ids.times_ms.tolist() == [MS, MS, MS - 100_001, MS]
+
+
+def test_a_record_time_beyond_64_bits_is_none_and_affects_only_its_record() -> None:
+    good = event()
+    times = [0, 1 << 63, -(1 << 70), None, (1 << 63) - 1]
+    whole = replace(chunk([good, b"no", good, b"no", good]), timestamps_ms=times)
+    decoded = Decoder(config()).decode(whole)
+    assert decoded.record_times_ms is not None
+    assert decoded.record_times_ms.tolist() == [0, NO_TIMESTAMP, NO_TIMESTAMP]
+    assert [entry.record_ms for entry in decoded.refused] == [None, None]

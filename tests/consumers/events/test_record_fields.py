@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.model.chunk import Headers
 from streammetrics_consumers.model.commit import Counters
 
 from streammetrics import HashedIds, hash_ids
 from tests.consumers.messages import counted, digests, in_chunks, message, of_format, positions
 from tests.consumers.small_config import event
 
-Headers = list[tuple[str, bytes | None]]
 ROLES = """
 time = "ts"
 variant = "header.arm"
@@ -23,7 +23,11 @@ score = "header.model.score"
 SLICES = 'by = [[], ["variant"], ["header.region"]]'
 METRICS = 'auc = { type = "HistogramAUC" }\ngauc = { type = "GroupedAUC", ids = "integer" }'
 KEY = b'{"user":{"id":7}}'
-HEADERS: Headers = [("arm", b"a"), ("model.score", b"0.5"), ("region", "\u00e9".encode())]
+HEADERS: list[tuple[str, bytes | None]] = [
+    ("arm", b"a"),
+    ("model.score", b"0.5"),
+    ("region", "\u00e9".encode()),
+]
 
 
 def fed(
@@ -38,7 +42,7 @@ def fed(
     return counted(config, [replace(chunk, keys=keys, headers=headers)])
 
 
-def with_header(name: str, *values: bytes | None) -> Headers:
+def with_header(name: str, *values: bytes | None) -> list[tuple[str, bytes | None]]:
     return [(key, value) for key, value in HEADERS if key != name] + [(name, v) for v in values]
 
 
@@ -77,7 +81,9 @@ BAD = [
     (KEY, with_header("arm"), "missing_field", "header.arm"),
     (KEY, with_header("arm", None), "missing_field", "header.arm"),
     (KEY, with_header("arm", b"a", b"a"), "bad_header", "header.arm"),
+    (KEY, with_header("arm", None, b"a"), "bad_header", "header.arm"),
     (KEY, with_header("arm", b"\xff"), "bad_header", "header.arm"),
+    (KEY, None, "bad_header", "header.arm"),  # a name is no text
     (KEY, with_header("arm", b"a" * 70_000), "too_long", "header.arm"),
     (KEY, with_header("arm", b"c"), "unknown_variant", "header.arm"),
     (KEY, with_header("model.score", b"high"), "wrong_type", "header.model.score"),
