@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.errors import InputError, bad_rows, shown
-from streammetrics.core.ids.key_forms import has_pairs, joined_pairs
+from streammetrics.core.ids.key_forms import PAIR, joined_pairs
 from streammetrics.core.rows import DictionaryColumn, Key, offsets_of
 
 KEY: Final = b"streammetrics-id"
@@ -162,7 +162,7 @@ def hashed_ids(names: Sequence[str]) -> NDArray[np.int64]:
     if joined.isascii():
         sizes = np.fromiter(map(len, names), np.int64, len(names))
         return hashed_texts(np.frombuffer(joined.encode(), np.uint8), offsets_of(sizes))
-    if has_pairs(joined):  # perhaps of two names
+    if PAIR.search(joined):  # perhaps of two names
         names = [*map(joined_pairs, names)]
     encoded = [name.encode("utf-8", "surrogatepass") for name in names]
     sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))

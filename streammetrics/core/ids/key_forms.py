@@ -18,8 +18,8 @@ from streammetrics.core.conversion import plain
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.rows import Key, KeyLike
 
+PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # surrogates of one character
 SCALARS: Final = frozenset({str, int, type(None)})
-_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _WHOLE_FLOATS: Final = 1 << 53  # below it, no two integers are one float
 
 
@@ -50,15 +50,10 @@ def stored_key(key: object) -> Key:
     return cast("Key", value)
 
 
-def has_pairs(text: str) -> bool:
-    """Whether a text has a pair of surrogates in place of one character."""
-    return not text.isascii() and _PAIR.search(text) is not None
-
-
 def joined_pairs(text: str) -> str:
     """The text with one character for each pair of surrogates: in JSON, and so in the bytes of a
     state, they are the same."""
-    if not has_pairs(text):
+    if text.isascii() or not PAIR.search(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 

@@ -18,7 +18,7 @@ from streammetrics.core.codec import damaged
 from streammetrics.core.conversion import plain, require_strings, vector
 from streammetrics.core.errors import InputError, bad_rows, shown
 from streammetrics.core.ids.id_hashes import HashedIds, TextColumn, hashes_of, is_hashed
-from streammetrics.core.ids.key_forms import SCALARS, has_pairs, joined_pairs, stored_key
+from streammetrics.core.ids.key_forms import PAIR, SCALARS, joined_pairs, stored_key
 from streammetrics.core.rows import (
     NO_KEY,
     DictionaryColumn,
@@ -243,8 +243,8 @@ def most_bytes_of(values: Sequence[Key], kinds: set[type]) -> int:
 
 def _most_bytes_of_scalars(values: Sequence[Any], kinds: set[type]) -> int:
     if kinds == {str}:
-        pairs = has_pairs("\n".join(values))
-        return MAX_KEY_BYTES if pairs else _text_bytes(max(map(len, values), default=0))
+        pairs = not (every := "\n".join(values)).isascii() and PAIR.search(every)
+        return MAX_KEY_BYTES if pairs else _text_bytes(max(map(len, values)))
     if kinds == {int}:
         return _integer_bytes(max(max(values), -min(values)).bit_length())
     if not kinds <= SCALARS:
@@ -262,7 +262,8 @@ def _plain(value: Any) -> Any:
 
 
 def _paired(key: Key) -> Key:
-    """The key with one character for each pair of surrogates."""
+    """The key with one character for each pair of surrogates: in JSON, and so in the bytes of a
+    state, they are the same."""
     if isinstance(key, tuple):
         return tuple([joined_pairs(scalar) if type(scalar) is str else scalar for scalar in key])
     return joined_pairs(key) if type(key) is str else key
@@ -368,10 +369,10 @@ def group_ids(
         return _integers(groups, name, setting)
     if kind == "hashed" and isinstance(groups, TextColumn) and _is_short(groups):
         return groups.hashes
-    if isinstance(groups, DictionaryColumn) and set(map(type, groups.values)) <= {str}:
+    if isinstance(groups, DictionaryColumn) and (kinds := set(map(type, groups.values))) <= {str}:
         strings = whole(groups, name)
         if kind == "exact" or strings.values is not groups.values or not is_hashed(groups):
-            strings = _checked_codes(strings, name, {str})
+            strings = _checked_codes(strings, name, kinds)
     else:
         encoded = dictionary_column(groups, name)
         hint = f'pass strings, or use {setting}="integer" for integers'
