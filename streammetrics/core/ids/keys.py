@@ -369,10 +369,10 @@ def group_ids(
         return _integers(groups, name, setting)
     if kind == "hashed" and isinstance(groups, TextColumn) and _is_short(groups):
         return groups.hashes
-    if isinstance(groups, DictionaryColumn) and (kinds := set(map(type, groups.values))) <= {str}:
+    if isinstance(groups, DictionaryColumn) and set(map(type, groups.values)) <= {str}:
         strings = whole(groups, name)
         if kind == "exact" or strings.values is not groups.values or not is_hashed(groups):
-            strings = _checked_codes(strings, name, kinds)
+            strings = _checked_codes(strings, name)
     else:
         encoded = dictionary_column(groups, name)
         hint = f'pass strings, or use {setting}="integer" for integers'

@@ -154,6 +154,8 @@ def test_a_dictionary_of_strings_is_checked_as_their_list_is() -> None:
                 group_ids(groups, kind)
         unused: Any = group_ids(DictionaryColumn(np.array([0]), ("a", long)), kind)
         assert len(unused) == 1
+        no_rows: Any = group_ids(DictionaryColumn(np.array([], np.intp), ("a",) * 9), kind)
+        assert not len(no_rows)
     integers = DictionaryColumn(np.array([0]), (5, 2**63, True, "a"))
     assert [*group_ids(integers, "integer")] == [5]  # type: ignore[call-overload]
 
