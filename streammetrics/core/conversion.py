@@ -203,7 +203,7 @@ def worth_of_nothing(zero_division: object, where: str) -> float:
 
 # Columns of other types are asked for their missing values.
 _KNOWN = (np.ndarray, list, tuple)
-_NO_ARRAY: Final = (ValueError, TypeError, RuntimeError, BufferError)  # of numpy's conversion
+_BOOLEANS: Final = frozenset((bool, np.bool_))
 LARGE: Final = 2.0**53  # from here on floats may be rounded integers
 
 
@@ -233,7 +233,7 @@ def plain_array(column: object) -> NDArray[np.generic] | None:
         return None
     try:
         array = np.asarray(column)
-    except _NO_ARRAY:
+    except Exception:  # as in `converted`
         return None
     if len(column) > 1 and has_rounded(column, array):
         return None
@@ -247,6 +247,20 @@ def has_rounded(values: Sequence[object], array: NDArray[np.generic]) -> bool:
     if array.item(array.argmax()) < LARGE and array.item(array.argmin()) > -LARGE:  # no NaN
         return False
     return any(issubclass(kind, int | np.integer) for kind in set(map(type, values)))
+
+
+def has_booleans(values: object, array: NDArray[np.generic]) -> bool:
+    """Whether numpy took False or True for 0 or 1 when it made this array of integers of a list.
+
+    >>> has_booleans([1, True], np.array([1, 1])), has_booleans([1, 0], np.array([1, 0]))
+    (True, False)
+    """
+    if array.dtype.kind not in "iu" or not isinstance(values, (list, tuple)):
+        return False
+    bits = array.view(f"u{array.itemsize}")  # in which negative numbers are large
+    if not len(bits) or bits.item(bits.argmin()) > 1:  # to see all types takes longer
+        return False
+    return not _BOOLEANS.isdisjoint(map(type, values))
 
 
 def shape_of(array: NDArray[np.generic]) -> str:
@@ -354,15 +368,23 @@ def _is_list(row: object) -> bool:
     return isinstance(row, (list, tuple)) or (hasattr(row, "__array__") and hasattr(row, "__len__"))
 
 
-def _array(values: object, name: str) -> NDArray[Any]:
+def converted(values: object, name: str) -> NDArray[np.generic]:
+    """A list, or a column of another library, as an array of any shape, or InputError. Missing
+    values are not refused."""
     try:
-        if isinstance(values, (list, tuple)):
-            array = np.asarray(values)
-            return _unmixed(values, array) if array.dtype.kind == "U" else array
-        if not isinstance(values, (np.ndarray, DictionaryColumn)):
+        if not isinstance(values, (list, tuple)):
             return _library_array(values)
-    except _NO_ARRAY as error:
+        array = np.asarray(values)
+        return _unmixed(values, array) if array.dtype.kind == "U" else array
+    except MemoryError:
+        raise
+    except Exception as error:  # each library has its own
         raise _no_array(values, name, error) from None
+
+
+def _array(values: object, name: str) -> NDArray[Any]:
+    if not isinstance(values, (np.ndarray, DictionaryColumn)):
+        return converted(values, name)
     if isinstance(values, DictionaryColumn):
         raise InputError(
             expected="numbers",
@@ -378,6 +400,8 @@ def _library_array(values: Any) -> NDArray[Any]:
     if hasattr(values, "detach"):
         return _tensor_array(values.detach())
     array: NDArray[Any] = np.asarray(values)
+    if array.dtype.kind == "U":  # which lacks the zeros at the end of a string
+        return np.asarray(values, object)
     if array.dtype != object:
         return array
     if array.ndim == 0 and hasattr(values, "to_numpy"):
@@ -408,11 +432,14 @@ def _no_array(values: object, name: str, error: Exception) -> InputError:
             where=name,
             hint="copy them first, for example with tensor.cpu()",
         )
+    is_list = isinstance(values, (list, tuple))
     return InputError(
-        expected="an array whose rows have equal lengths",
+        expected="an array whose rows have equal lengths" if is_list else "what numpy can convert",
         got=f"{type(values).__name__} ({shown(str(error))})",
         where=name,
-        hint="pass one value, or one row of values, for each row",
+        hint="pass one value, or one row of values, for each row"
+        if is_list
+        else "convert the column first, for example to int64 or float64",
     )
 
 

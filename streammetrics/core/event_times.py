@@ -57,7 +57,7 @@ def _number_times(times: Any, array: NDArray[Any], name: str) -> NDArray[np.int6
     except InputError as error:
         if not error.expected.startswith("integers"):
             raise
-        if array.dtype.kind in "UT":
+        if array.dtype.kind in "UT" or isinstance(next(iter(array), None), str):
             hint = _PARSE
         elif array.dtype.kind == "O" and any(isinstance(time, date) for time in array):
             hint = 'pass numpy.array(times, "datetime64[ms]"): a date is its midnight in UTC'

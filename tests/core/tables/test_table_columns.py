@@ -150,6 +150,13 @@ EACH: dict[str, tuple[Accumulator, str, list[Any], list[Any]]] = {
         [1, 0],
         [pd.Series([1, 0], dtype="Int64"), pd.Series([1, 0], dtype="UInt8"), pa.array([1, 0])],
     ),
+    "integers of 128 bits": (
+        Ratio(),
+        "numerators",
+        [1, 0],
+        # Threads of polars make these, as below.
+        [lambda: pl.Series([1, 0], dtype=pl.Int128), lambda: pl.Series([1, 0], dtype=pl.UInt128)],
+    ),
     "labels as bools": (
         HistogramAUC(range="real"),
         "labels",
