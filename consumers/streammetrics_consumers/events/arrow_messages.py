@@ -15,7 +15,7 @@ and format/Message.fbs of Apache Arrow.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -31,7 +31,6 @@ from streammetrics_consumers.events.messages import (
     too_large,
     too_many,
 )
-from streammetrics_consumers.model.chunk import Values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,11 +78,11 @@ def open_arrow(
             tables.append(table)
             counts[i] = table.num_rows
     batches = pyarrow.concat_tables(tables).combine_chunks().to_batches() if tables else []
-    columns: Mapping[str, Values] = {path: [] for path in paths}
-    texts: Sequence[bytes] = ()  # of refused events, for quarantine
+    batch = pyarrow.record_batch([pyarrow.nulls(0)] * len(paths), list(paths))
     if batches:
-        columns, texts = ArrowColumns(batches[0], checked=True), RowTexts(batches[0])
-    chunk = replace(chunk_of_events(events.messages, counts, texts), columns=columns)
+        batch = batches[0]
+    chunk = chunk_of_events(events.messages, counts, RowTexts(batch, checked=True))
+    chunk = replace(chunk, columns=ArrowColumns(batch, checked=True))
     return replace(events, refused=refused, chunk=chunk, rows=np.arange(len(chunk)))
 
 
