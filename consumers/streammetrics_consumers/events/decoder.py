@@ -13,7 +13,7 @@ from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.exposures import ARM, EXPERIMENT
 from streammetrics_consumers.config.states import RowKind
 from streammetrics_consumers.events import UNREAD, Unfit, refused
-from streammetrics_consumers.events.arrow_messages import open_arrow, schema_bytes
+from streammetrics_consumers.events.arrow_messages import open_arrow, open_size, schema_bytes
 from streammetrics_consumers.events.columns import Column, ListColumn, taken
 from streammetrics_consumers.events.csv_rows import require_columns
 from streammetrics_consumers.events.event_filter import filter_of
@@ -40,7 +40,7 @@ from streammetrics_consumers.model.commit import Refused
 if TYPE_CHECKING:
     from streammetrics_consumers.config.config import Config
 
-ARROW_BYTES = 8 << 20  # of Arrow messages that are split together
+ARROW_BYTES = 8 << 20  # of Arrow messages that are opened together, once they are open
 NO_TIMESTAMP = np.iinfo(np.int64).max  # a record without a timestamp: no event is ahead of it
 
 
@@ -183,7 +183,7 @@ class Decoder:
     def pieces(self, chunk: Chunk) -> Iterator[Decoded]:
         """A chunk's events in pieces of whole messages, to bound the memory."""
         if self.format == "arrow":
-            yield from map(self.decode, pieces_of(chunk, schema_bytes, ARROW_BYTES))
+            yield from map(self.decode, pieces_of(chunk, schema_bytes, ARROW_BYTES, open_size))
         elif self.format in ("ndjson", "array"):
             yield from map(self.decode, pieces_of(chunk))
         else:

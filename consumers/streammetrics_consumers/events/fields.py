@@ -63,6 +63,7 @@ from streammetrics_consumers.events.optional_columns import (
     meets,
     optional_ids,
     optional_values,
+    stored_values,
 )
 from streammetrics_consumers.events.record_texts import (
     MAX_BYTES,
@@ -71,7 +72,7 @@ from streammetrics_consumers.events.record_texts import (
     text_of,
     too_long,
 )
-from streammetrics_consumers.model.chunk import Chunk, Texts, Values
+from streammetrics_consumers.model.chunk import Chunk, StoredColumns, Texts, Values
 from streammetrics_consumers.model.paths import KEY, is_beside
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def from_store(field: Field, values: NDArray[np.generic] | DictionaryColumn | Te
     if values.dtype.kind == "M":
         if field.column == "time":
             return times_from_store(values.astype("datetime64[ms]"), field.path)
-        return converter(field)(values.tolist(), field.path)
+        return converter(field)(plain_list(values), field.path)
     fast = _numbers(field, values)
     if fast is not None:
         return fast
@@ -399,17 +400,12 @@ class FieldReader:
                     unfit[i] = why
         return {name: columns[first] for name, first in self._names.items()}, unfit, faults
 
-    def _stored(
-        self, columns: Mapping[str, Values], rows: Positions, n: int
-    ) -> Mapping[str, Values]:
+    def _stored(self, columns: StoredColumns, rows: Positions, n: int) -> Mapping[str, Values]:
         fields: dict[str, Values] = {}
         for path in self.paths:
-            is_optional = path in self.optional
-            values = optional_values(columns, path, n) if is_optional else columns.get(path)
-            if values is None:
-                fields[path] = [None] * len(rows)
-            else:
-                fields[path] = values if len(rows) == n else some_values(values, rows)
+            read = optional_values if path in self.optional else stored_values
+            values = read(columns, path, n)
+            fields[path] = values if len(rows) == n else some_values(values, rows)
         return fields
 
 
@@ -450,6 +446,16 @@ def spread(column: Column, positions: Positions, n: int) -> Column:
         return DictionaryColumn(indices, (None,))
     assert isinstance(column, np.ndarray)
     return np.zeros(n, column.dtype).view(type(column))
+
+
+def plain_list(values: NDArray[np.generic]) -> list[object]:
+    """The values of an array as plain ones. No time is a number, however far it is: `tolist()` has
+    whole numbers for those beyond the calendar, and these would be read as numbers."""
+    plain: list[object] = values.tolist()
+    if values.dtype.kind == "M":
+        pairs = zip(plain, values, strict=True)
+        return [time if type(value) is int else value for value, time in pairs]
+    return plain
 
 
 def some_values(values: Values, positions: Positions) -> Values:

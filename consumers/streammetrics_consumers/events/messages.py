@@ -132,20 +132,21 @@ def pieces_of(
     chunk: Chunk,
     kind: Callable[[bytes], bytes] = lambda value: b"",
     piece_bytes: int | None = None,
+    size_of: Callable[[bytes], int] = len,
 ) -> Iterator[Chunk]:
     """The chunk in parts of whole messages that are split together: of one kind, and at most
-    `piece_bytes` (4 MiB), unless one message is larger."""
+    `piece_bytes` (4 MiB) by `size_of`, unless one message is larger."""
     most = PIECE_BYTES if piece_bytes is None else piece_bytes
     first, start, size, before = 0, chunk.start, 0, b""
     for i, value in enumerate(chunk.values):
         if value is None:
             continue
-        now = kind(value)
-        if size and (size + len(value) > most or now != before):
+        now, value_size = kind(value), size_of(value)
+        if size and (size + value_size > most or now != before):
             end = chunk.offsets[i - 1] + 1
             yield chunk.part(first, i, start, end)
             first, start, size = i, end, 0
-        size, before = size + max(len(value), 1), now
+        size, before = size + max(value_size, 1), now
     yield chunk.part(first, len(chunk), start, chunk.end)
 
 

@@ -196,6 +196,16 @@ def test_lists_of_ids_are_read_from_arrow_and_parquet(tmp_path: Path) -> None:
         assert_read(from_parquet(tmp_path, kind, pa.Table.from_pylist(rows)), kind)
 
 
+def test_an_id_that_is_no_utf_8_costs_its_row_alone(tmp_path: Path) -> None:
+    kind = KINDS["id_list"]._replace(texts=[("", ["a"]), ("", NO), ("", ["b"])])
+    texts = pa.Array.from_buffers(
+        pa.string(), 3, pa.array([b"a", b"\xff", b"b"], pa.binary()).buffers()
+    )
+    x = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), texts)
+    table = pa.table({"ts": [TS] * 3, "grade": [1] * 3, "score": [2] * 3, "q": ["7"] * 3, "x": x})
+    assert_read(from_parquet(tmp_path, kind, table), kind)
+
+
 def from_parquet(folder: Path, kind: Kind, table: pa.Table) -> Decoded:
     pq.write_table(table, folder / "a.parquet")
     opened = source(folder / "a.parquet")

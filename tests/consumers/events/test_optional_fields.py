@@ -267,6 +267,35 @@ def test_times_without_a_zone_in_an_optional_column_are_values_like_any_other() 
     assert (rows_of(delta, "x"), rows_of(delta, "y")) == (A, {"b": 1})
 
 
+def test_optional_columns_whose_values_may_repeat_are_not_opened() -> None:
+    """Four kilobytes may be a gigabyte of Python objects: only whether there is a value is read."""
+    n = 4
+    base = pa.Table.from_pylist([row(exps={"x": "a", "y": "b"}, session="s1")] * n)
+    rest = REST.replace('surface = "search"', 'surface = "present"')
+    settings = messages.of_format("arrow", event=ASSIGNED, metrics=METRICS, rest=rest)
+    text = pa.array(["search" * 10], pa.string_view()).buffers()
+    for column in (
+        pa.Array.from_buffers(
+            pa.string_view(), n, [None, *(pa.py_buffer(text[1].to_pybytes()[:16] * n), text[2])]
+        ),
+        pa.ListViewArray.from_arrays(
+            pa.array([0] * n, pa.int32()), pa.array([9] * n, pa.int32()), pa.nulls(9)
+        ),
+        pa.RunEndEncodedArray.from_arrays(pa.array([n], pa.int32()), pa.array(["search"])),
+        pa.UnionArray.from_dense(
+            pa.array([0] * n, pa.int8()), pa.array([0] * n, pa.int32()), [pa.array(["search"])]
+        ),
+    ):
+        table = base.append_column("surface", column)
+        bad = table.set_column(0, table.schema.names[0], pa.array([None] * n))
+        values = [messages.stream(*part.to_batches()) for part in (table, bad)]
+        delta = messages.counted(settings, messages.in_chunks(values, ()))
+        assert rows_of(delta, "x") == {"a": n}
+        for entry in delta.quarantine:
+            assert json.loads(entry.payload)["surface"] == f"a value of {column.type}"
+        assert len(delta.quarantine) == n
+
+
 def test_arms_and_units_in_the_key_and_headers_of_records_are_optional_too() -> None:
     rest = REST.replace('unit = "session"', 'unit = "header.session"\nvariant = "key.x"')
     rest = rest.replace('surface = "search"', '"header.surface" = "search"')
