@@ -5,9 +5,11 @@ from __future__ import annotations
 from random import Random
 from typing import TypeAlias
 
+import numpy as np
 import pytest
 
 from streammetrics import Accumulator, PerKey, Ratio, Windows
+from streammetrics.core.rows import DictionaryColumn
 
 Row: TypeAlias = tuple[str, int]  # a key and its window
 DAY_MS = 86_400_000
@@ -77,3 +79,22 @@ def test_keys_of_states_that_were_read_are_held_once_as_long_as_they_are_equal()
     first.update(["key 20"], numerators=[1])
     assert (len(first.keys()), len(second.keys())) == (21, 20)
     assert first.states.index[0] is not second.states.index[0]
+
+
+def test_rows_that_an_equal_state_checked_do_not_say_where_the_other_has_its_keys() -> None:
+    n, values = 9_000, tuple(f"key {i}" for i in range(60_000))
+    ones = np.ones(n)
+    old, new = (DictionaryColumn(np.arange(start, start + n), values) for start in (0, n))
+    state = PerKey(Ratio(), 1_000_000)
+    state.update(old, numerators=ones)
+    first, second = (PerKey.from_bytes(state.to_bytes()) for _ in range(2))
+    rows = first.check(old, numerators=ones)
+    for each in (first, second):
+        each.update_checked(rows)
+    first.update(new, numerators=ones)
+    second.update([f"other {i}" for i in range(n)], numerators=ones)
+    copy = second.copy()
+    for each in (second, copy):
+        each.update(new, numerators=ones)
+    assert second == copy
+    assert len(second.keys()) == 3 * n
