@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -19,7 +18,7 @@ from streammetrics.core.codec import damaged
 from streammetrics.core.conversion import plain, require_strings, vector
 from streammetrics.core.errors import InputError, bad_rows, shown
 from streammetrics.core.ids.id_hashes import HashedIds, TextColumn, hashes_of
-from streammetrics.core.ids.key_forms import SCALARS, stored_key
+from streammetrics.core.ids.key_forms import PAIR, SCALARS, joined_pairs, stored_key
 from streammetrics.core.rows import (
     NO_KEY,
     DictionaryColumn,
@@ -31,7 +30,6 @@ from streammetrics.core.rows import (
 from streammetrics.core.slips import ids_instead, times_instead
 
 MAX_KEY_BYTES: Final = 4096
-_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _FEW_TUPLES: Final = 256  # to make them all takes less time than to see which occur
 _HASH_NAME: Final = b"streammetrics-key/1"
 
@@ -164,7 +162,7 @@ def named_column(keys: DictionaryColumn, name: str, where: str) -> DictionaryCol
     >>> named_column(dictionary_column(["a", "b"]), "variant", "keys").values
     (('variant', 'a'), ('variant', 'b'))
     """
-    name = _joined_pairs(name)
+    name = joined_pairs(name)
     pairs = [
         NO_KEY if key is None else (name, *key) if isinstance(key, tuple) else (name, key)
         for key in keys.values
@@ -245,7 +243,7 @@ def most_bytes_of(values: Sequence[Key], kinds: set[type]) -> int:
 
 def _most_bytes_of_scalars(values: Sequence[Any], kinds: set[type]) -> int:
     if kinds == {str}:
-        pairs = not (every := "\n".join(values)).isascii() and _PAIR.search(every)
+        pairs = not (every := "\n".join(values)).isascii() and PAIR.search(every)
         return MAX_KEY_BYTES if pairs else _text_bytes(max(map(len, values)))
     if kinds == {int}:
         return _integer_bytes(max(max(values), -min(values)).bit_length())
@@ -267,14 +265,8 @@ def _paired(key: Key) -> Key:
     """The key with one character for each pair of surrogates: in JSON, and so in the bytes of a
     state, they are the same."""
     if isinstance(key, tuple):
-        return tuple([_joined_pairs(scalar) if type(scalar) is str else scalar for scalar in key])
-    return _joined_pairs(key) if type(key) is str else key
-
-
-def _joined_pairs(text: str) -> str:
-    if not _PAIR.search(text):
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        return tuple([joined_pairs(scalar) if type(scalar) is str else scalar for scalar in key])
+    return joined_pairs(key) if type(key) is str else key
 
 
 def _is_key(value: object) -> bool:
