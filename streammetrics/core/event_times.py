@@ -87,7 +87,7 @@ def _datetime64_times(array: NDArray[Any], name: str) -> NDArray[np.int64]:
     ms, per_ms = ratio.as_integer_ratio()
     if ms == 1:
         return ticks // per_ms
-    whole = ticks // per_ms
+    whole = ticks if per_ms == 1 else ticks // per_ms
     bad = np.flatnonzero(np.abs(whole) > _INT64.max // ms - (per_ms > 1))
     if len(bad):
         hint = f"drop or fix the {len(bad)} row(s)"

@@ -232,20 +232,6 @@ def test_a_projection_with_a_limit_is_the_limited_projection(keys: list[str]) ->
     assert state.to_bytes() == before
 
 
-@pytest.mark.parametrize("limit", [2, 3, 10])
-def test_what_a_state_under_another_limit_takes_is_a_function_of_its_bytes(limit: int) -> None:
-    keys = sorted("abcdefgh", key=rank)
-    state = PerKey(Panel({"t": Tally(64)}), 2)
-    state.update(keys[:4], cells=range(4))
-    for limited in (state.project("t", limit), state.project("t").limited(limit)):
-        states = [limited, PerKey.from_bytes(limited.to_bytes()), limited.empty() + limited]
-        assert states[1] == limited == states[2]
-        for equal in states:
-            equal.update([keys[6]], cells=[6])
-            assert {*equal.keys()} == {*keys[:2], *([keys[6]] if limit > 2 else [])}
-        assert states[1] == limited == states[2]
-
-
 def test_a_projection_of_some_keys_is_that_of_the_chosen_ones() -> None:
     state = PerKey(Panel({"t": Tally(), "users": UserGroups(Ratio())}), 6)
     keys = [(str(i % 3), i % 4) for i in range(12)]

@@ -8,8 +8,10 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
-from streammetrics import Accumulator, PerKey, Ratio, Windows
+from streammetrics import Accumulator, Panel, PerKey, Ratio, Windows
 from streammetrics.core.rows import DictionaryColumn
+from tests.oracles.maps import rank
+from tests.toys import Tally
 
 Row: TypeAlias = tuple[str, int]  # a key and its window
 DAY_MS = 86_400_000
@@ -98,3 +100,17 @@ def test_rows_that_an_equal_state_checked_do_not_say_where_the_other_has_its_key
         each.update(new, numerators=ones)
     assert second == copy
     assert len(second.keys()) == 3 * n
+
+
+@pytest.mark.parametrize("limit", [2, 3, 10])
+def test_what_a_state_under_another_limit_takes_is_a_function_of_its_bytes(limit: int) -> None:
+    keys = sorted("abcdefgh", key=rank)
+    state = PerKey(Panel({"t": Tally(64)}), 2)
+    state.update(keys[:4], cells=range(4))
+    for limited in (state.project("t", limit), state.project("t").limited(limit)):
+        states = [limited, PerKey.from_bytes(limited.to_bytes()), limited.empty() + limited]
+        assert states[1] == limited == states[2]
+        for equal in states:
+            equal.update([keys[6]], cells=[6])
+            assert {*equal.keys()} == {*keys[:2], *([keys[6]] if limit > 2 else [])}
+        assert states[1] == limited == states[2]
