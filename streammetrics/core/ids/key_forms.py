@@ -25,13 +25,16 @@ _WHOLE_FLOATS: Final = 1 << 53  # below it, no two integers are one float
 
 def stored_key(key: object) -> Key:
     """A key in the form in which states hold it: a whole float as the integer that it equals, a
-    date and a boolean as their text, so that True is not the key 1; anything else unchanged.
+    date and a boolean as their text, so that True is not the key 1, and a pair of surrogates as one
+    character; anything else unchanged.
 
     >>> import datetime
     >>> stored_key(datetime.date(2026, 1, 31)), stored_key(2.0), stored_key(("de", True))
     ('2026-01-31', 2, ('de', 'True'))
     """
     kind = type(key)
+    if kind is str:
+        return joined_pairs(cast("str", key))
     if kind in SCALARS:
         return cast("Key", key)
     if isinstance(key, tuple | list):
