@@ -106,7 +106,12 @@ _METRICS: Final = (
     .where(metric.c.generation == _NUMBER)
     .order_by(metric.c.name)
 )
-_LAST_RETRY: Final = select(func.max(retry.c.id)).where(retry.c.generation == _NUMBER)
+_LAST_RETRY: Final = (
+    select(retry.c.id, retry.c.note)
+    .where(retry.c.generation == _NUMBER)
+    .order_by(retry.c.id.desc())
+    .limit(1)
+)
 
 
 def read_generation(
@@ -240,9 +245,17 @@ def _head(row: Row[tuple[object, ...]]) -> Head:
     )
 
 
-def last_retry(connection: Connection, generation: int) -> int:
-    """The number of the last retry of refused events, 0 before the first."""
-    return int(connection.scalar(_LAST_RETRY, {"number": generation}) or 0)
+def last_retry(connection: Connection, generation: int) -> tuple[int, str]:
+    """The number of the last retry of refused events and its note, which no other retry has; 0 and
+    "" before the first."""
+    row = connection.execute(_LAST_RETRY, {"number": generation}).one_or_none()
+    return (0, "") if row is None else (int(row.id), row.note)
+
+
+def has_retry(connection: Connection, number: int, note: str) -> bool:
+    """Whether the retry of this number still is the one with this note: a store that went back has
+    lost it, and may give its number to another one."""
+    return connection.scalar(select(retry.c.note).where(retry.c.id == number)) == note
 
 
 def read_panes(connection: Connection, current: Generation) -> tuple[PaneSize, ...]:
