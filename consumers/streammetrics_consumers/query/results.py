@@ -175,7 +175,7 @@ def _note_drift(state: KeyedState, error: StreamMetricsError, notes: dict[str, N
 
 
 def _first(places: Mapping[str, _Place], label: str) -> list[str]:
-    """The first of these notes, and how many more there are; label: their name, {} of the plural."""
+    """The first of these notes, and how many more there are; label: their name, {} of a plural."""
     left_out = len(places) - MAX_ALARMS
     return [
         *nsmallest(MAX_ALARMS, places, key=lambda note: (places[note], note)),
@@ -195,7 +195,7 @@ def counted(counters: Counters) -> dict[str, int]:
 
 
 def hole_notes(snapshot: Snapshot) -> Iterator[str]:
-    """A sentence for each metric that was dropped and came back, with the ranges it missed."""
+    """A sentence for each metric that was dropped and came back, with what it missed."""
     heads = {head.id: head for head in snapshot.heads}
     for metric in snapshot.generation.metrics:
         missed = [
@@ -204,6 +204,10 @@ def hole_notes(snapshot: Snapshot) -> Iterator[str]:
             else f"impressions {_start_text(start)}before {iso_utc(end)}"
             for head_id, ranges in sorted(metric.holes.items())
             for start, end in ranges
+        ]
+        missed += [
+            entries.text(heads[head_id].partition)
+            for head_id, entries in sorted(metric.missed.items())
         ]
         if missed and not metric.ended:
             suffix = f", and {len(missed) - MAX_HOLES} more" if len(missed) > MAX_HOLES else ""
