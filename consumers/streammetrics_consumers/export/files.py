@@ -114,7 +114,8 @@ class Csv:
     def line(self, row: Row) -> bytes:
         """The row. Raises InputError for a cell that readers of CSV do not take."""
         text = io.StringIO(newline="")
-        csv.writer(text, lineterminator=ENDING).writerow(map(_plain, row))
+        # With this ending it quotes cells with either of its characters.
+        csv.writer(text, lineterminator="\r\n").writerow(map(_plain, row))
         for name, cell in zip(NAMES, row, strict=True):
             if isinstance(cell, str) and len(cell) >= CSV_CELL:
                 raise InputError(
@@ -123,7 +124,7 @@ class Csv:
                     where=f"column {name}",
                     hint="export to .jsonl or .parquet",
                 )
-        return text.getvalue().encode()
+        return (text.getvalue().removesuffix("\r\n") + ENDING).encode()
 
     def rows(
         self, lines: Iterator[bytes], position: Callable[[], int]

@@ -15,6 +15,7 @@ from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.former_states import as_read_now
 from streammetrics_consumers.ledger.read import (
     Holes,
+    missed_events,
     more_holes,
     read_generation,
     read_heads,
@@ -34,6 +35,7 @@ from streammetrics_consumers.model.generation import (
     Begun,
     Changes,
     Generation,
+    Missed,
     Requested,
     fingerprint,
 )
@@ -120,7 +122,8 @@ def begin(
     for stored_metric in current.metrics:
         if stored_metric.name in changes.resumed:
             holes = more_holes(connection, current.id, stored_metric)
-            description = _stored(descriptions[stored_metric.name], holes)
+            missed = missed_events(connection, current.id, stored_metric, holes)
+            description = _stored(descriptions[stored_metric.name], holes, missed)
             _update_metric(
                 connection,
                 current,
@@ -180,7 +183,7 @@ def _update_descriptions(
         if started is not now:
             print_, now = fingerprint(started), started
         if stored_metric.fingerprint != print_ or before.get(SHOWN) != now.get(SHOWN):
-            text = _stored(now, stored_metric.holes)
+            text = _stored(now, stored_metric.holes, stored_metric.missed)
             _update_metric(connection, current, name, fingerprint=print_, description=text)
 
 
@@ -211,14 +214,14 @@ def _insert_metrics(
                 generation=number,
                 name=name,
                 fingerprint=print_,
-                description=_stored(descriptions[name], {}),
+                description=_stored(descriptions[name], {}, {}),
                 ended=False,
             )
         )
 
 
-def _stored(description: Mapping[str, object], holes: Holes) -> str:
-    return json.dumps(with_holes(description, holes), sort_keys=True)
+def _stored(description: Mapping[str, object], holes: Holes, missed: Mapping[int, Missed]) -> str:
+    return json.dumps(with_holes(description, holes, missed), sort_keys=True)
 
 
 def _read(connection: Connection, number: int) -> Generation:

@@ -240,7 +240,7 @@ class Ledger:
         def work(connection: Connection) -> Snapshot:
             stored = generation_of(connection, self._store.name, generation)
             heads = read_heads(connection, head.c.generation == stored.id)
-            last = last_retry(connection, stored.id)
+            last, _ = last_retry(connection, stored.id)
             return Snapshot(stored, heads, read_panes(connection, stored), retry=last)
 
         return self._store.read(work)

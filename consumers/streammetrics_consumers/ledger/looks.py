@@ -202,7 +202,8 @@ def _key(new_look: experiments.Look) -> dict[str, int | str]:
 def _is_reached(connection: Connection, new_look: experiments.Look) -> bool:
     """Whether the logs and the retries are counted as far as at a look."""
     heads = read_heads(connection, head.c.generation == new_look.generation)
-    now = heads_of(heads, last_retry(connection, new_look.generation))
+    retry, _ = last_retry(connection, new_look.generation)
+    now = heads_of(heads, retry)
     return all(name in now and now[name] >= offset for name, offset in dict(new_look.heads).items())
 
 

@@ -1,7 +1,8 @@
 """From rows of the tables to plain values, within a transaction of the caller.
 
 Offsets that a metric did not count, because it was not in the config for a while, are holes. They
-stay with the metric for good: results report them, and `verify` expects nothing there.
+stay with the metric for good: results report them, and `verify` expects nothing there. So do the
+numbers of the refused events that retries counted meanwhile, at offsets before a hole.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Final, TypeAlias, cast
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, Row, bindparam, func, select
+from sqlalchemy import BindParameter, ColumnElement, Connection, Row, bindparam, func, or_, select
 
 from streammetrics_consumers.ledger.delta_metadata import coarser_of, pane_order
 from streammetrics_consumers.ledger.failures import Damaged, NotAStore
@@ -33,25 +34,41 @@ from streammetrics_consumers.model.commit import (
     QuarantineRow,
     Refused,
 )
-from streammetrics_consumers.model.generation import Generation, Metric, Pane, PaneSize
+from streammetrics_consumers.model.generation import Generation, Metric, Missed, Pane, PaneSize
 from streammetrics_consumers.model.partition import Partition
 
 Holes: TypeAlias = "Mapping[int, tuple[tuple[int, int], ...]]"  # by head: [from, to)
 
-HOLES: Final = "holes"  # a key of a stored description, and not of the fingerprint's input
+# Keys of a stored description, and not of the fingerprint's input.
+HOLES: Final = "holes"
+MISSED: Final = "missed"
 
 
-def with_holes(description: Mapping[str, object], holes: Holes) -> dict[str, object]:
+def with_holes(
+    description: Mapping[str, object], holes: Holes, missed: Mapping[int, Missed]
+) -> dict[str, object]:
     """A description as stored."""
-    if not holes:
-        return dict(description)
-    return {**description, HOLES: {str(head_id): [list(interval) for interval in ranges]
-                                   for head_id, ranges in holes.items()}}  # fmt: skip
+    stored = dict(description)
+    if holes:
+        stored[HOLES] = {str(head_id): [*map(list, ranges)] for head_id, ranges in holes.items()}
+    if missed:
+        stored[MISSED] = {str(head_id): list(entries) for head_id, entries in missed.items()}
+    return stored
 
 
-def without_holes(stored: Mapping[str, object]) -> tuple[dict[str, object], Holes]:
-    """A stored description, and the holes in it. Raises Damaged where they are invalid."""
+def without_holes(
+    stored: Mapping[str, object],
+) -> tuple[dict[str, object], Holes, Mapping[int, Missed]]:
+    """A stored description, and the holes and the missed events in it. Raises Damaged where they
+    are invalid."""
     description = dict(stored)
+    missed_by_head = cast("Mapping[str, list[int]]", description.pop(MISSED, {}))
+    try:
+        missed = {int(head_id): Missed(*map(int, n)) for head_id, n in missed_by_head.items()}
+    except (AttributeError, TypeError, ValueError):
+        raise Damaged(
+            f"expected the missed events of a metric by head, got {str(missed_by_head)[:40]!r}"
+        ) from None
     by_head = cast("Mapping[str, list[tuple[int, int]]]", description.pop(HOLES, {}))
     try:
         holes = {
@@ -62,7 +79,7 @@ def without_holes(stored: Mapping[str, object]) -> tuple[dict[str, object], Hole
         raise Damaged(
             f"expected the holes of a metric by head, got {str(by_head)[:40]!r}"
         ) from None
-    return description, holes
+    return description, holes, missed
 
 
 def more_holes(connection: Connection, generation_id: int, metric: Metric) -> Holes:
@@ -96,6 +113,40 @@ def more_holes(connection: Connection, generation_id: int, metric: Metric) -> Ho
     return holes
 
 
+def missed_events(
+    connection: Connection, generation_id: int, metric: Metric, holes: Holes
+) -> dict[int, Missed]:
+    """By head, the refused events that retries counted while a metric was ended, without those in
+    its holes. Retries say in their notes which metrics they read."""
+    notes = connection.execute(
+        select(retry.c.id, retry.c.note).where(retry.c.generation == generation_id)
+    )
+    retries = [number for number, note in notes if not _reads(number, note, metric.name)]
+    heads = read_heads(connection, head.c.generation == generation_id) if retries else ()
+    if any(log_head.is_join for log_head in heads):
+        return {}  # a retry adds to the pending events, which metrics count when they are closed
+    entries = quarantine.c.generation == generation_id, quarantine.c.retry.in_(retries)
+    offset = quarantine.c.offset
+    missed = {}
+    for log_head in heads:
+        offsets = [
+            offset >= metric.start_offsets.get(log_head.id, 0),
+            *(or_(offset < start, offset >= end) for start, end in holes.get(log_head.id, ())),
+        ]
+        numbers = select(func.count(), func.min(offset), func.max(offset))
+        conditions = (*entries, *offsets, quarantine.c.head == log_head.id)
+        count, *ends = connection.execute(numbers.where(*conditions)).one()
+        if count:
+            missed[log_head.id] = Missed(int(count), *map(int, ends))
+    return missed
+
+
+def _reads(number: int, note: str, metric: str) -> bool:
+    reading = json_object(f"the note of retry {number}", note).get("reading")
+    inputs = reading.get("inputs") if isinstance(reading, dict) else None
+    return not isinstance(inputs, dict) or metric in inputs
+
+
 # Every answer reads these, so they are built once.
 _NUMBER: Final[BindParameter[int]] = bindparam("number")
 _CURRENT: Final = select(generation).where(generation.c.current)
@@ -106,7 +157,12 @@ _METRICS: Final = (
     .where(metric.c.generation == _NUMBER)
     .order_by(metric.c.name)
 )
-_LAST_RETRY: Final = select(func.max(retry.c.id)).where(retry.c.generation == _NUMBER)
+_LAST_RETRY: Final = (
+    select(retry.c.id, retry.c.note)
+    .where(retry.c.generation == _NUMBER)
+    .order_by(retry.c.id.desc())
+    .limit(1)
+)
 
 
 def read_generation(
@@ -169,9 +225,9 @@ def _metrics(
     start_offsets = {name: dict(heads) for name, heads in starts}
     metrics = []
     for name, fingerprint, ended, text in rows:
-        description, holes = without_holes(_description(name, text))
+        description, holes, missed = without_holes(_description(name, text))
         start = start_offsets.get(name, {})
-        metrics.append(Metric(name, fingerprint, description, bool(ended), start, holes))
+        metrics.append(Metric(name, fingerprint, description, bool(ended), start, holes, missed))
     return tuple(metrics)
 
 
@@ -240,9 +296,17 @@ def _head(row: Row[tuple[object, ...]]) -> Head:
     )
 
 
-def last_retry(connection: Connection, generation: int) -> int:
-    """The number of the last retry of refused events, 0 before the first."""
-    return int(connection.scalar(_LAST_RETRY, {"number": generation}) or 0)
+def last_retry(connection: Connection, generation: int) -> tuple[int, str]:
+    """The number of the last retry of refused events and its note, which no other retry has; 0 and
+    "" before the first."""
+    row = connection.execute(_LAST_RETRY, {"number": generation}).one_or_none()
+    return (0, "") if row is None else (int(row.id), row.note)
+
+
+def has_retry(connection: Connection, number: int, note: str) -> bool:
+    """Whether the retry of this number still is the one with this note: a store that went back has
+    lost it, and may give its number to another one."""
+    return connection.scalar(select(retry.c.note).where(retry.c.id == number)) == note
 
 
 def read_panes(connection: Connection, current: Generation) -> tuple[PaneSize, ...]:

@@ -21,6 +21,7 @@ from streammetrics_consumers.ledger.looks import Point
 from streammetrics_consumers.ledger.outbox import HookMessage, HookRow
 from streammetrics_consumers.ledger.read import (
     generation_of,
+    has_retry,
     last_retry,
     read_heads,
     read_panes,
@@ -36,12 +37,16 @@ T = TypeVar("T")
 
 class StoreVersion(NamedTuple):
     """The version of a store: the offsets up to which each log was counted, the retention floor,
-    and the number of the last retry. With the logs and the settings of a generation it determines
-    every result. Between two equal versions nothing was counted, whatever was merged."""
+    and the number and the note of the last retry. With the logs and the settings of a generation it
+    determines every result. Between two equal versions nothing was counted, whatever was merged.
+
+    A retry moves no head, and a store that went back may give its number to another one: only the
+    note distinguishes them."""
 
     generation: Generation
     heads: tuple[Head, ...]
     retry: int
+    retry_note: str
 
 
 class StoreView:
@@ -55,14 +60,18 @@ class StoreView:
     @cached_property
     def snapshot(self) -> Snapshot:
         """The heads, and the panes that have rows. Cost: a scan of the whole index."""
-        generation, heads, last = self.version
+        generation, heads, last, _ = self.version
         return Snapshot(generation, heads, read_panes(self._connection, generation), retry=last)
 
     @property
     def bare(self) -> Snapshot:
         """The snapshot without the list of its panes, which costs nothing."""
-        generation, heads, last = self.version
+        generation, heads, last, _ = self.version
         return Snapshot(generation, heads, (), retry=last)
+
+    def has_retry_of(self, version: StoreVersion) -> bool:
+        """Whether the last retry of an earlier version, and so each before it, is in this one."""
+        return not version.retry or has_retry(self._connection, version.retry, version.retry_note)
 
     def stored_size(self) -> tuple[int, int]:
         """The number and the bytes of all delta rows. Cost: a scan of the whole index."""
@@ -141,7 +150,7 @@ def view(ledger: Ledger, look: Callable[[StoreView], T], *, generation: int | No
         stored = generation_of(connection, ledger.store.name, generation)
         heads = read_heads(connection, head.c.generation == stored.id)
         return look(
-            StoreView(connection, StoreVersion(stored, heads, last_retry(connection, stored.id)))
+            StoreView(connection, StoreVersion(stored, heads, *last_retry(connection, stored.id)))
         )
 
     return ledger.store.read(work)

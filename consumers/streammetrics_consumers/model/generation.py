@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 if TYPE_CHECKING:
     from streammetrics import Accumulator, Measure
+    from streammetrics_consumers.model.partition import Partition
 
 JOIN_PREFIX: Final = "join/"  # not valid in the name of a metric of a config
 ROWS: Final = JOIN_PREFIX + "rows"  # the metric that holds the events of open label windows
@@ -127,6 +128,29 @@ class DeclaredDrift:
         return DeclaredDrift(str(plain["name"]), metric, reference, label, bins)
 
 
+class Missed(NamedTuple):
+    """Refused events of a log that retries counted while a metric was ended: their number, and the
+    first and the last of their offsets. It counts the other events at these offsets."""
+
+    events: int
+    first: int
+    last: int
+
+    def text(self, log: Partition) -> str:
+        """As a note says it.
+
+        >>> from streammetrics_consumers.model.partition import Partition
+        >>> Missed(3, 5, 7).text(Partition("kafka", "clicks", "id", 0))
+        '3 refused events at offsets 5 to 7 of clicks/0 that retries counted meanwhile'
+        """
+        is_one = self.events == 1
+        place = f"offset {self.first}" if is_one else f"offsets {self.first} to {self.last}"
+        return (
+            f"{self.events} refused event{'' if is_one else 's'} at {place} of {log} that retries "
+            "counted meanwhile"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A metric of a generation.
@@ -136,7 +160,7 @@ class Metric:
     `start_offsets` has an entry (head id to offset) where the metric was added after the head had
     moved; elsewhere it counts from the head's own start. A metric with `ended` was removed from
     the config. A resumed metric has `holes`: by head, the offsets [from, to) that it did not count
-    in between.
+    in between. It also lacks the `missed` events, by head, at offsets that it counts.
     """
 
     name: str
@@ -145,6 +169,7 @@ class Metric:
     ended: bool
     start_offsets: Mapping[int, int]
     holes: Mapping[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    missed: Mapping[int, Missed] = field(default_factory=dict)
 
     def counts(self, head: int, offset: int) -> bool:
         """Whether it counts the events at this offset of a head's log."""

@@ -77,7 +77,8 @@ def outcome_of(
     """One window, computed from its rows; None is the total. metric: only its comparisons. last:
     the answer, if it is made of the same rows. Raises TooLarge."""
     stored = frozenset((row.id, row.pane, row.end_offset, row.nbytes) for row in rows)
-    made_of: object = now.version.generation.id, design, stored
+    # A store that went back may give the number of a row to another one with a retry's events.
+    made_of: object = now.version.generation.id, now.version.retry_note, design, stored
     if span is None and design.is_of_closed_units:
         made_of = made_of, design.closed_days(closed_ms_of(now, design))
     if last is not None and last.made_of == made_of:

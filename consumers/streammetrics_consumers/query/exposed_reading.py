@@ -82,6 +82,7 @@ def exposed_answer(
     closed_ms = closed_ms_of(now, design)
     made_of: object = (
         design,
+        now.version.retry_note,  # as in `outcome_of`
         frozenset((row.id, row.pane, row.end_offset, row.nbytes) for row in rows),
         None if closed_ms is None else closed_ms // MINUTE_MS,
     )

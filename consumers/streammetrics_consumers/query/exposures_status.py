@@ -64,6 +64,8 @@ class ExposuresReader:
             return None, None
         offsets = Snapshot(now.version.generation, now.version.heads, ()).offsets
         if self._last is None or self._last[0] != now.version:
+            if self._last is not None and not now.has_retry_of(self._last[0]):
+                self._rows = {}  # another retry may have rows of the same numbers
             self._last = now.version, self._read(now, metric)
         return self._last[1], offsets
 

@@ -6,7 +6,8 @@ that spans the cursor was compacted from known and new rows: its pane is then re
 beginning. Row ids do not help, because a store may reuse them.
 
 Rows of a retry count offsets far below the cursor. They are few, are never compacted, and are
-deleted only with their pane, so the view remembers which of them it has read.
+deleted only with their pane, so the view remembers which of them it has read. A store that went
+back may have lost a retry and nothing else: then, too, everything is read again.
 
 The query cache keeps the views of a server. A page that asks every second costs one read of the
 heads while nothing is counted, and a read of the new rows otherwise.
@@ -202,7 +203,7 @@ class IncrementalView:
         snapshot = now.snapshot
         planned = plan(snapshot, self._query)
         panes = frozenset(chosen(snapshot, planned))
-        cursor, kept_panes = self._cursor(snapshot), self._panes.keys()
+        cursor, kept_panes = self._cursor(now), self._panes.keys()
         if not cursor:
             kept_panes = {}.keys()
         delta_metadata = now.delta_metadata(panes)
@@ -216,14 +217,16 @@ class IncrementalView:
             raise TooLarge(f"{size} bytes of new states exceed the limit of the cache")
         return _News(now.version, snapshot, planned, panes, reloaded, list(now.states(new)))
 
-    def _cursor(self, snapshot: Snapshot) -> dict[int, int]:
+    def _cursor(self, now: StoreView) -> dict[int, int]:
         """The next offset of each head at the last read; empty if that is of no use: it was of
         another generation, or the store went back."""
-        if self._version is None or self._version.generation.token != snapshot.generation.token:
+        if self._version is None or self._version.generation.token != now.version.generation.token:
             return {}
-        old_heads, now = self._version.heads, {head.id: head for head in snapshot.heads}
+        if not now.has_retry_of(self._version):
+            return {}
+        old_heads, new_heads = self._version.heads, {head.id: head for head in now.version.heads}
         for head in old_heads:
-            new_head = now.get(head.id)
+            new_head = new_heads.get(head.id)
             if (
                 new_head is None
                 or identity(new_head) != identity(head)

@@ -142,7 +142,8 @@ def _measured(now: StoreView, member: Member, last: _Measured | None) -> _Measur
     panes = [size.pane for size in now.snapshot.panes if size.pane.metric in design.unit_sums]
     rows = now.delta_metadata(window_panes(panes, None, None))
     stored = frozenset((row.id, row.end_offset, row.nbytes) for row in rows)
-    made_of = design, tuple(member.unit_views.items()), stored
+    # The note as in `outcome_of`.
+    made_of = design, now.version.retry_note, tuple(member.unit_views.items()), stored
     if last is not None and last.made_of == made_of:
         return last
     sums: dict[str, sm.UnitSums] = {}

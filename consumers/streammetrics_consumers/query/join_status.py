@@ -126,6 +126,8 @@ class JoinReader:
             return None, None
         offsets = Snapshot(now.version.generation, now.version.heads, ()).offsets
         if self._last is None or self._last[0] != now.version:
+            if self._last is not None and not now.has_retry_of(self._last[0]):
+                self._panes = {}  # another retry may have rows of the same numbers
             self._last = now.version, self._read(now)
         return self._last[1], offsets
 

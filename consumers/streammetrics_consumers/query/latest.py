@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from threading import Event, Lock, Thread
 from typing import Final, NamedTuple
 
+from streammetrics import StateError
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.follow import QueryCache
@@ -73,7 +74,7 @@ class LatestResults:
             now = self._cache.moment()
             results = self._found if now == self._moment else self._results()
             moment = now
-        except (LedgerError, QueryError):
+        except (LedgerError, QueryError, StateError):
             pass  # the gauges of the store and of the results report it
         finally:
             with self._lock:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import nsmallest
 from itertools import count
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import UNSET
 
@@ -31,6 +32,8 @@ NO_CELLS: Final = CellCache(0)
 MAX_HOLES: Final = 5  # that a note names
 MAX_ALARMS: Final = 5  # of metrics, each a note; as many doubts
 
+_Place: TypeAlias = tuple[str, tuple[int, int, int], tuple[object, ...]]  # metric, window, slice
+
 
 def results_of(
     snapshot: Snapshot,
@@ -46,8 +49,9 @@ def results_of(
     metric_headlines: dict[tuple[str, str], None] = {}
     ranges: dict[tuple[str, str], Range] = {}
     notes = dict.fromkeys(hole_notes(snapshot))
-    alarms: dict[str, None] = {}
-    doubts: dict[str, None] = {}
+    # By their texts, the places by which they are ordered: states come in ranges of keys, or whole.
+    alarms: dict[str, _Place] = {}
+    doubts: dict[str, _Place] = {}
     config_views = {entry.name: entry.views for entry in snapshot.generation.metrics}
     users = {
         entry.name: entry.users
@@ -79,10 +83,13 @@ def results_of(
             headlines: tuple[str, ...] = ()
             for slice_, cell in cells:
                 checkpoint()
-                if cell.alarm:
-                    alarms[f"{_name(metric, slice_, window)}: alarm: {cell.alarm}"] = None
-                for why in cell.doubts:
-                    doubts[f"{_name(metric, slice_, window)}: doubts about {why}"] = None
+                if cell.alarm or cell.doubts:
+                    place = metric, window_key(window), slice_key(slice_)
+                    name = _name(metric, slice_, window)
+                    if cell.alarm:
+                        alarms[f"{name}: alarm: {cell.alarm}"] = place
+                    for why in cell.doubts:
+                        doubts[f"{name}: doubts about {why}"] = place
                 state_rows = [
                     SliceRow(window, slice_, metric, cell.kind, cell.digest, value, band)
                     for value, band in cell.values
@@ -114,8 +121,8 @@ def results_of(
         srm=None,
         notes=(
             *notes,
-            *_first([*alarms], "alarm{} of metrics"),
-            *_first([*doubts], "reason{} to doubt metrics"),
+            *_first(alarms, "alarm{} of metrics"),
+            *_first(doubts, "reason{} to doubt metrics"),
         ),
         join=None,
         slices=UNSET if lines is None else lines.counts,
@@ -167,11 +174,11 @@ def _note_drift(state: KeyedState, error: StreamMetricsError, notes: dict[str, N
     notes[f"drift {state.metric} is not computed: {error}"] = None
 
 
-def _first(notes: list[str], label: str) -> list[str]:
-    """Some of the notes, and how many more there are; label: their name, {} of the plural."""
-    left_out = len(notes) - MAX_ALARMS
+def _first(places: Mapping[str, _Place], label: str) -> list[str]:
+    """The first of these notes, and how many more there are; label: their name, {} of a plural."""
+    left_out = len(places) - MAX_ALARMS
     return [
-        *notes[:MAX_ALARMS],
+        *nsmallest(MAX_ALARMS, places, key=lambda note: (places[note], note)),
         *([f"{left_out} more {label.format('s' * (left_out > 1))}"] if left_out > 0 else []),
     ]
 
@@ -188,7 +195,7 @@ def counted(counters: Counters) -> dict[str, int]:
 
 
 def hole_notes(snapshot: Snapshot) -> Iterator[str]:
-    """A sentence for each metric that was dropped and came back, with the ranges it missed."""
+    """A sentence for each metric that was dropped and came back, with what it missed."""
     heads = {head.id: head for head in snapshot.heads}
     for metric in snapshot.generation.metrics:
         missed = [
@@ -197,6 +204,10 @@ def hole_notes(snapshot: Snapshot) -> Iterator[str]:
             else f"impressions {_start_text(start)}before {iso_utc(end)}"
             for head_id, ranges in sorted(metric.holes.items())
             for start, end in ranges
+        ]
+        missed += [
+            entries.text(heads[head_id].partition)
+            for head_id, entries in sorted(metric.missed.items())
         ]
         if missed and not metric.ended:
             suffix = f", and {len(missed) - MAX_HOLES} more" if len(missed) > MAX_HOLES else ""

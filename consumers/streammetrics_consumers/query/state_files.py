@@ -1,7 +1,9 @@
 """State files: states exported from a store (export), merged (merge) and displayed (show).
 
 A state file holds one state and its provenance: the offsets of each log that were counted, and the
-window, slice and metric that selected them. Two files that counted the same rows do not merge.
+window, slice and metric that selected them. Two files that may have counted the same rows for one
+metric do not merge: their windows share no time, or their slices differ in a name of both, or their
+offsets do not overlap.
 """
 
 from __future__ import annotations
@@ -9,15 +11,18 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
+from streammetrics import Accumulator, OverlapError, Panel, PerKey, StateError, Windows, load
 from streammetrics.engines import Sealed, merge_once
 from streammetrics.registry import setting_text, setting_texts
 from streammetrics.results import counts_of
@@ -42,6 +47,10 @@ _OTHER_FORMAT: Final = "format version"  # what the error of a state file of ano
 
 MAX_RESULTS: Final = 20_000  # of one file, in JSON
 _MAX_KNOWN: Final = 1_000  # states whose results are remembered
+
+_RETRIES: Final = "~retries"  # after the name of a log: its offsets are the numbers of retries
+# See `_pieces`: the start and the seconds of a window, then the slice and the metric.
+_PIECE: Final = re.compile(r"(?:total|(\d{4}-[-\dT:.]+Z)\+(\d+)s)/(\{.*\}/.+)", re.DOTALL)
 
 State: TypeAlias = tuple[Window, Slice, str, Accumulator]  # with the name of its metric
 
@@ -140,21 +149,108 @@ def merge_files(
 ) -> Accumulator:
     """The sum of state files. `report` is called with the number of files done.
 
-    skipped: if it is a list, a file whose rows are all counted already, by its provenance, is
-    skipped and added to the list; a file with only some of them is still refused.
+    skipped: if it is a list, a file whose rows are all counted already, in the same windows and
+    slices by its provenance, is skipped and added to the list; another one is still refused.
 
     Raises StateError for a damaged file, SettingsError for unequal settings, and OverlapError
-    if two files counted the same rows.
+    if two files may have counted the same rows for one metric.
     """
     total = read_state(paths[0])
+    counted = _Counted()
+    counted.add(total)
     report(1)
     for n_files, path in enumerate(paths[1:], 2):
         state = read_state(path)
-        if not merge_once(total, state, "refuse" if skipped is None else "skip"):
+        if merge_once(total, state, "refuse" if skipped is None else "skip"):
+            counted.add(state)
+        else:
             assert skipped is not None
             skipped.append(path)
         report(n_files)
     return total
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """Rows of a log that a file counted for a metric: those with offsets [start, end), event times
+    [since_s, until_s) and these values. piece: as its provenance has it, the first of several."""
+
+    piece: str
+    values: Mapping[str, object]
+    since_s: float
+    until_s: float
+    start: int
+    end: int
+
+    def may_share(self, other: _Selection) -> bool:
+        """Whether a row may be in both. Values of different names tell no rows apart."""
+        return (
+            self.start < other.end
+            and other.start < self.end
+            and self.since_s < other.until_s
+            and other.since_s < self.until_s
+            and all(
+                self.values[name] == other.values[name]
+                for name in self.values.keys() & other.values.keys()
+            )
+        )
+
+
+class _Counted:
+    """What files have counted, by log and metric. A state refuses the pieces that it has; these are
+    also other windows and slices that share rows with them."""
+
+    def __init__(self) -> None:
+        self._selections: dict[tuple[str, str], list[_Selection]] = defaultdict(list)
+
+    def add(self, state: Accumulator) -> None:
+        """Add what a file counted. Raises OverlapError if another one may have counted a part."""
+        selections = [*_selections(state)]
+        for key, new in selections:
+            for earlier in self._selections[key]:
+                if new.may_share(earlier):
+                    start, end = max(new.start, earlier.start), min(new.end, earlier.end)
+                    raise OverlapError(
+                        expected="rows that were not counted before",
+                        got=f"[{start}, {end}) for {new.piece} and for {earlier.piece}",
+                        where=key[0],
+                        hint="merge files of windows or slices that share no rows",
+                    )
+        for key, new in selections:
+            self._selections[key].append(new)
+
+
+def _selections(state: Accumulator) -> Iterator[tuple[tuple[str, str], _Selection]]:
+    """What `export` selected, by log and metric; windows that follow each other are one."""
+    selections: dict[tuple[str, str, int, int], list[_Selection]] = defaultdict(list)
+    for source, piece, start, end in state.provenance:
+        match = _PIECE.fullmatch(piece)
+        if match is None or source.endswith(_RETRIES):  # those are of the same offsets
+            continue
+        since, seconds, slice_metric = match.groups()
+        since_s, until_s = -math.inf, math.inf
+        alike = selections[source, slice_metric, start, end]
+        try:
+            if since is not None:
+                since_s = datetime.fromisoformat(since).timestamp()
+                until_s = since_s + int(seconds)
+            if alike and alike[-1].until_s == since_s:
+                alike[-1] = replace(alike[-1], until_s=until_s)
+                continue
+            values = _slice_and_metric(slice_metric)[0]
+        except ValueError:  # a piece of another program, which looks like one of `export`
+            continue
+        alike.append(_Selection(piece, values, since_s, until_s, start, end))
+    for (source, slice_metric, _, _), alike in selections.items():
+        for selection in alike:
+            yield (source, _slice_and_metric(slice_metric)[1]), selection
+
+
+@lru_cache
+def _slice_and_metric(text: str) -> tuple[Mapping[str, object], str]:
+    """Both of the end of a piece. Raises ValueError where it has no slice."""
+    values, end = json.JSONDecoder().raw_decode(text)
+    return values, text[end + 1 :]
 
 
 def read_state(path: Path) -> Accumulator:
@@ -327,7 +423,7 @@ def _add_provenance(
                 start = goes_on
             state.provenance.add(sources[head.id], start, max(start, head.next_offset), piece)
             # Retries add refused events of these offsets: a state from before a retry lacks them.
-            state.provenance.add(f"{sources[head.id]}~retries", 0, snapshot.retry, piece)
+            state.provenance.add(f"{sources[head.id]}{_RETRIES}", 0, snapshot.retry, piece)
 
 
 def _pieces(metric_plan: MetricPlan, window: Window, slice_: Slice, name: str) -> Iterator[str]:

@@ -172,7 +172,7 @@ def _metrics(snapshot: Snapshot) -> Table:
 def _state(metric: Metric) -> str:
     if metric.ended:
         return " (ended)"
-    return " (with a hole)" if metric.holes else ""
+    return " (with a hole)" if metric.holes or metric.missed else ""
 
 
 def _windows(snapshot: Snapshot) -> list[str]:

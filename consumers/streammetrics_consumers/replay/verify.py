@@ -132,6 +132,11 @@ def _compare_settings(
     for metric in generation.metrics:
         if metric.ended:
             findings.note(f"metric {metric.name}: not verified, since it has ended")
+            continue
+        for head in heads:
+            if (missed := metric.missed.get(head.id)) is not None:
+                text = missed.text(head.partition)
+                findings.note(f"metric {metric.name}: was dropped and resumed, and lacks {text}")
 
 
 def _chosen(heads: Sequence[Head], scope: Wanted, findings: Findings) -> list[Head]:

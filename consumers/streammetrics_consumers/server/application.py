@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from streammetrics import StateError
 from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
@@ -90,6 +91,7 @@ def application(
         exception_handlers={
             QueryError: _bad_query,
             LedgerError: _no_answer,
+            StateError: _unreadable,
             HTTPException: _http_error,
             Exception: _broken,
         },
@@ -118,13 +120,20 @@ def _openapi(request: Request) -> Response:
 
 def _bad_query(request: Request, error: Exception) -> Response:
     assert isinstance(error, QueryError)
-    where = error.where.removeprefix("--")
-    problem = ProblemAnswer(expected=error.expected, got=error.got, where=where, hint=error.hint)
-    return _error(400, problem)
+    return _error(400, _problem(error, error.where.removeprefix("--")))
 
 
 def _no_answer(request: Request, error: Exception) -> Response:
     return _error(503, ProblemAnswer(str(error)))
+
+
+def _unreadable(request: Request, error: Exception) -> Response:
+    assert isinstance(error, StateError)
+    return _error(503, _problem(error, error.where))
+
+
+def _problem(error: QueryError | StateError, where: str) -> ProblemAnswer:
+    return ProblemAnswer(expected=error.expected, got=error.got, where=where, hint=error.hint)
 
 
 def _http_error(request: Request, error: Exception) -> Response:

@@ -220,7 +220,7 @@ class HealthMonitor:
         generation, heads = now.version.generation, now.version.heads
         panes = sorted({size.pane[2:] for size in now.snapshot.panes}, key=str)
         return HealthSnapshot(
-            version=_hash(generation.id, heads, now.version.retry),
+            version=_hash(generation.id, heads, now.version.retry, now.version.retry_note),
             outline=_hash(generation, panes),
             looks=now.looks(),
             counters=now.snapshot.counters,

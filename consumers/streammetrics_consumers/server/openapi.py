@@ -288,5 +288,5 @@ _PRECISE: Final[dict[str, Schema]] = {  # parameters that are not plain strings
 _ERRORS: Final = {
     "400": "an invalid query",
     "401": "the token is missing or wrong",
-    "503": "the store does not answer",
+    "503": "the store, or a state in it, cannot be read",
 }

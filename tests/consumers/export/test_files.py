@@ -16,7 +16,11 @@ from streammetrics import InputError, StateError
 from tests.consumers.export.exported import HOSTILE, row, rows_in
 
 TEXTS = tuple(FORMS)
-ROWS = [row(1, metric="a"), row(1, metric=HOSTILE, slice=HOSTILE), row(2, metric="b", view=None)]
+ROWS = [
+    row(1, metric="a"),
+    row(1, metric=HOSTILE, slice=HOSTILE),
+    row(2, metric="b\r", view=None, slice="a\rb"),
+]
 
 
 @pytest.fixture(params=TEXTS)

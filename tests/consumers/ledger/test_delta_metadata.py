@@ -23,9 +23,9 @@ from streammetrics_consumers.ledger.delta_metadata import (
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import view
 from streammetrics_consumers.model.commit import Head
-from streammetrics_consumers.model.generation import Generation, Pane
+from streammetrics_consumers.model.generation import DELAYS, Generation, Pane
 
-from streammetrics import PerKey, Ratio
+from streammetrics import LabelDelays, PerKey, Ratio
 from tests.consumers.ledger.counted_log import begun, committed
 from tests.consumers.stores import stored
 
@@ -129,6 +129,14 @@ def test_a_state_stands_for_coarser_ones_if_it_is_one_row_with_all_keys_apart() 
     assert not can_stand_for_coarser(one_range, state)
     state.update(["e"], numerators=[1])
     assert not can_stand_for_coarser(list(split(PANE, state)), state)
+
+
+def test_delays_have_no_keys_and_are_in_the_first_range() -> None:
+    delays = LabelDelays(("click",), label_window_ms=1000)
+    for limit, at_least in ((1, 1), (8 << 20, 4)):
+        (shard,) = split(Pane(DELAYS, 0, None, None), delays, limit, at_least)
+        assert (shard.key_range, shard.state) == (0, delays.to_bytes())
+        assert shard.key_ranges >= at_least
 
 
 AUC = Pane("auc", 0, None, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -104,21 +105,28 @@ class Written:
             self.generation, self.heads[partition], partition, 0
         )
 
-    def retry(self) -> None:
-        """A row of a retry: a copy of what a row counts, under the number of the retry."""
+    def retry(self, note: str = "", place: int = 0) -> None:
+        """A row of a retry: a copy of what a row counts, the one in this place, under the number of
+        the retry."""
         with self.ledger.store.engine.begin() as connection:
             row = connection.execute(
                 select(delta).where(delta.c.generation == self.generation.id)
-                .order_by(delta.c.start_offset, delta.c.id).limit(1)
+                .order_by(delta.c.start_offset, delta.c.id).offset(place).limit(1)
             ).mappings().one_or_none()  # fmt: skip
             if row is None:
                 return
             result = connection.execute(
-                insert(retry).values(generation=self.generation.id, created_ms=5, note="")
+                insert(retry).values(generation=self.generation.id, created_ms=5, note=note)
             )
             (number,) = result.inserted_primary_key or (0,)
             copy = {k: v for k, v in row.items() if k != "id"} | {"retry": number}
             connection.execute(insert(delta).values(**copy))
+
+
+def copy_content(source: Path, target: Path) -> None:
+    """Make the content of a SQLite store that of another one, also beside its readers."""
+    with closing(sqlite3.connect(source)) as one, closing(sqlite3.connect(target)) as other:
+        one.backup(other)
 
 
 @pytest.fixture
@@ -208,6 +216,25 @@ def test_a_worker_that_merges_old_rows_leaves_those_that_are_new_to_it(written: 
         if number % 5 == 4:  # what it once missed, it would miss from then on
             require_fresh(follower, written.ledger, Query())
     assert follower.reloads == 0
+
+
+def test_a_store_that_lost_a_retry_and_nothing_else_is_read_again(
+    written: Written, tmp_path: Path
+) -> None:
+    query, backup = Query(by=frozenset()), tmp_path / "backup.db"
+    follower, store = IncrementalView(written.ledger, query), Path(written.ledger.store.name)
+    for log in (0, 1):
+        written.commit(log, 30)
+    copy_content(store, backup)
+    for number, (log, n) in enumerate([(0, 0), (1, 0), (0, 20)]):
+        written.retry(f"before {number}")
+        require_fresh(follower, written.ledger, query)
+        copy_content(backup, store)
+        if number == 0:  # with no retry in its place
+            require_fresh(follower, written.ledger, query)
+        written.commit(log, n)
+        written.retry(f"after {number}", place=log)
+        require_fresh(follower, written.ledger, query)
 
 
 def test_an_error_leaves_it_as_it_was(written: Written) -> None:

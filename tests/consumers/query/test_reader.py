@@ -96,6 +96,19 @@ def test_an_alarm_of_a_metric_is_a_note_of_each_slice_and_those_left_out_are_cou
     assert total_notes == (f"other, variant a: {alarm}", "1 more alarm of metrics")
 
 
+def test_the_first_alarms_are_those_of_the_first_slices_also_if_keys_are_read_in_ranges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = [event(i % 50, f"v{i % 8}", 1, 0.5) | {"treated": False} for i in range(8000)]
+    uplift = 'type = "Uplift"\ntreated_share = "1/5"\ninputs = { treated = "treated" }\n'
+    store = make_store(tmp_path, events, variants="", rest=f"\n[metrics.targeting]\n{uplift}")
+    query = parse_query("total", "variant", metric="targeting")
+    whole = read(store, query).notes
+    assert [note[:21] for note in whole[:-1]] == [f"targeting, variant v{i}" for i in range(5)]
+    monkeypatch.setattr(reader, "RANGE_BYTES", 200)
+    assert read(store, query).notes == whole
+
+
 def test_doubts_about_a_headline_are_notes_of_each_slice_after_the_alarms(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

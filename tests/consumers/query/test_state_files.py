@@ -74,6 +74,51 @@ def test_windows_add_up_to_the_total_and_slices_to_all_rows(
     assert sum_state.provenance == span.provenance
 
 
+def test_files_that_may_share_rows_are_refused_although_their_windows_or_slices_differ(
+    store: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    first, second = (f"--window={FIRST}/{SECOND}", f"--window={SECOND}/{THIRD}")
+    selections = {
+        "all": [],
+        "first": [first],
+        "second": [second],
+        "a": ["--where=variant=a"],
+        "b": ["--where=variant=b"],
+        "a eval": ["--where=variant=a", "--where=phase=eval"],
+        "first a": [first, "--where=variant=a"],
+    }
+    files = {
+        name: str(export(store, tmp_path / name, "--metric", "ctr", *words))
+        for name, words in selections.items()
+    }
+    sharing = ["all first", "all a", "first all", "a all", "a a_eval", "first first_a", "a first"]
+    for names, code in (
+        *((names, 1) for names in sharing),
+        ("second first_a", 0),
+        ("b a_eval", 0),
+    ):
+        paths = [files[name.replace("_", " ")] for name in names.split()]
+        assert main(["merge", *paths, "-o", str(tmp_path / "sum")]) == code, names
+        is_refused = "expected rows that were not counted before, got [0, 10) for "
+        assert (is_refused in capsys.readouterr().err) == (code == 1), names
+
+
+def test_pieces_of_other_programs_are_refused_only_where_they_are_equal(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    pieces = ("total/{}/m", "total/{a}/m", "2026-99-99T00:00:00Z+60s/{}/m", "mine")
+    for piece in pieces:
+        state = Ratio()
+        state.update([1, 0])
+        state.provenance.add("clicks/0", 0, 5, piece)
+        state.save(tmp_path / str(pieces.index(piece)))
+    paths = [str(tmp_path / str(i)) for i in range(len(pieces))]
+    words = ["-o", str(tmp_path / "sum")]
+    assert main(["merge", *paths, *words]) == 0
+    assert main(["merge", *paths, paths[-1], *words]) == 1
+    assert "got [0, 5) twice" in capsys.readouterr().err
+
+
 def test_a_file_that_is_wholly_counted_may_be_skipped_and_no_other(
     store: Path, tmp_path: Path, capsys: Capture
 ) -> None:

@@ -21,10 +21,13 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.quarantine import NotOpen
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.commit import Commit, Counters, QuarantineRow
+from streammetrics_consumers.model.generation import Requested
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.replay.retry import Page, retry
 
 from tests.consumers.folded import counted
-from tests.consumers.memory_run import ONE, TWO, Run
+from tests.consumers.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.consumers.memory_source import Log, MemorySource
 from tests.consumers.replay.verified_run import verified
 from tests.consumers.small_config import EVENT, METRICS, config, event
@@ -215,6 +218,33 @@ def test_a_metric_that_was_added_later_does_not_count_earlier_events(tmp_path: P
     assert any(row.start_offset == 1 for row, _ in contents.rows)
     total = contents.sums(lambda row: row.pane[:3])["auc", 0, None]
     assert total.state((0,)).compute().rows == 1  # type: ignore[attr-defined]
+
+
+def test_a_metric_that_was_dropped_meanwhile_states_what_it_missed(
+    run: Run, tmp_path: Path
+) -> None:
+    alone, _ = METRICS.splitlines()
+    fewer = store_of(config(event=WITH_C, metrics=alone), run)
+    whole = store_of(config(event=WITH_C), run)
+    drop, resume = Requested(drop=("ctr",)), Requested(resume=("ctr",))
+    run(replace(UNTIL_END, requested=drop), config=fewer)
+    tried(fewer, run)
+    run(replace(UNTIL_END, requested=resume), config=whole)
+    events_of = "refused events at offsets 1 to {} of {} that retries counted meanwhile"
+    texts = [f"6 {events_of.format(21, ONE)}", f"2 {events_of.format(5, TWO)}"]
+    run.logs[ONE].append(event(variant="c"))
+    another_order = config(event=WITH_C.replace('["a", "b", "c"]', '["c", "b", "a"]'))
+    run(UNTIL_END, config=store_of(another_order, run))  # the description changes and keeps it
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        (note,) = read_results(ledger, Query("total")).notes
+    assert note == (
+        f"Metric ctr was dropped and later resumed: it did not count {', '.join(texts)}."
+    )
+    findings = verified(run, tmp_path, whole)
+    assert findings.is_good
+    assert [*findings.notes] == [
+        f"metric ctr: was dropped and resumed, and lacks {text}" for text in texts
+    ]
 
 
 def test_a_config_whose_states_are_others_is_refused(run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -190,6 +191,26 @@ def test_no_transaction_lasts_while_a_client_reads(
             open_at.clear()
             assert Client(watched).get(path).status_code == 200
             assert len(open_at) >= 2 and not any(open_at), path
+
+
+def test_a_damaged_state_is_an_error_of_what_shows_it_alone(
+    tmp_path: Path, store: Path, make_client: MakeClient
+) -> None:
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(store.read_bytes())
+    with closing(sqlite3.connect(copy)) as connection, connection:
+        rows = connection.execute("SELECT id, state FROM delta WHERE metric = 'auc'").fetchall()
+        for id_, state in rows:
+            damaged = state[:-1] + bytes([state[-1] ^ 1]) if state else state
+            connection.execute("UPDATE delta SET state = ? WHERE id = ?", (damaged, id_))
+    client = make_client(copy)
+    for path in ("/api/results", "/api/history?metric=auc", "/results.txt"):
+        answer = client.get(path)
+        parts = {*answer.json()["error"]}
+        assert (answer.status_code, parts) == (503, {"expected", "got", "where", "hint"}), path
+    assert client.get("/api/results?metric=ctr").status_code == 200
+    metrics = client.get("/metrics").text
+    assert "streammetrics_store_up 1.0" in metrics and "streammetrics_results_up 0.0" in metrics
 
 
 def test_a_store_that_is_gone_is_an_error_and_not_a_crash(

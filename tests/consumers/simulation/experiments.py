@@ -127,7 +127,7 @@ class Experiments(Plain):
     def deploy(self, world: World) -> None:
         """Change one thing of one experiment."""
         edge = Edge(world.stand(), world.ledger.store.read(
-            lambda connection: last_retry(connection, world.generation.id)
+            lambda connection: last_retry(connection, world.generation.id)[0]
         ))  # fmt: skip
         possible = [(name, action) for name in KEYS for action in self.possible(name, world, edge)]
         name, action = self.rng.choice(possible)

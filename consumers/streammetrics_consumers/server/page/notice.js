@@ -51,7 +51,7 @@ export function broken(error, everything) {
     0: "The server does not answer",
     400: "This address asks for something that does not exist",
     401: "This page needs its token",
-    503: "The store does not answer",
+    503: "The store cannot be read",
   };
   set(
     "broken",
