@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
-from streammetrics.estimators.request import SCARCE, Arguments, IntervalRequest
+from streammetrics.estimators.request import NO_SPREAD, SCARCE, Arguments, IntervalRequest
 from streammetrics.kernels.inference.t_columns import (
     critical_columns,
     logit_bound_columns,
@@ -179,7 +179,7 @@ def _why_not(estimate: float, variance: float, n: int, units: str) -> str:
     if not math.isfinite(variance):
         word = units.removesuffix("s") if n == 1 else units
         return SCARCE.format(n, word) if n < 2 else "the variance is not defined"
-    return "the variance is 0, which says nothing about other rows"
+    return NO_SPREAD
 
 
 def wilson_columns(successes: NDArray[np.int64], n: NDArray[np.int64], q: float) -> Intervals:

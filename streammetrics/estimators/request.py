@@ -33,6 +33,7 @@ METHODS: Final = (
     "jackknife",
 )
 SCARCE: Final = "{} {}: at least 2 needed"
+NO_SPREAD: Final = "the variance is 0, which says nothing about other rows"
 WITHIN_BUCKETS: Final = "widened by the uncertainty within buckets"
 
 
@@ -127,7 +128,7 @@ class IntervalRequest(NamedTuple):
             why = SCARCE.format(n, word) if n < 2 else "the variance is not defined"
             return self.none(why, n=n)
         if not variance:
-            return self.none("the variance is 0, which says nothing about other rows", n=n)
+            return self.none(NO_SPREAD, n=n)
         se, q = math.sqrt(variance), critical(self.level, df)
         scale = logit_bounds if method == "logit" else symmetric_bounds
         return self.bounds(scale(self.estimate, se, q), variance, n, method, df)

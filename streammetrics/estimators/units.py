@@ -63,7 +63,7 @@ class MeanOfUnits(Estimator[R]):
     groups: Callable[[R], UnitGroups]
 
     def interval(self, result: R, request: IntervalRequest) -> Interval | None:
-        """Student's, with the effective number of groups less 1 degrees of freedom."""
+        """Student's, with the number of groups that have units less 1 degrees of freedom."""
         groups = self.groups(result)
         units = sum(groups.units)
         spread = jackknife_variance([mean for mean in groups.without_each if mean is not None])

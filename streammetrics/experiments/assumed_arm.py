@@ -83,7 +83,8 @@ def assumed_arm(name: str, value: float, assumed: Assumed) -> Arm:
     if quantity.needs == ("positives",):
         counted, variance = _sides(assumed.positives), area_variance(value, assumed.positives or 0)
     elif quantity.needs:
-        variance = ((assumed.std or 0.0) / (assumed.denominator or 1.0)) ** 2
+        deviation = (assumed.std or 0.0) / (assumed.denominator or 1.0)
+        variance = deviation * deviation
         skewness = _skewness_number(assumed.skewness)
     else:
         counted, variance = _sides(value), value * (1.0 - value)
@@ -129,7 +130,7 @@ def check_assumed(
 def _skewness_number(skewness: float | None) -> float:
     if skewness is None:
         return math.nan
-    return _ROWS / skewness**2 if skewness else math.inf
+    return _ROWS / skewness / skewness if skewness else math.inf
 
 
 def area_variance(area: float, positives: float) -> float:

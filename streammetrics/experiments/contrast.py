@@ -132,7 +132,8 @@ class Contrast(Shown):
         yield self.effect_row(self.anytime.lower, self.anytime.upper, self.anytime.reason)
 
     def effect_row(self, lower: float, upper: float, reason: str) -> ValueRow:
-        """The effect, with an always-valid interval."""
+        """The effect now, with an always-valid interval: if that is of all looks, earlier ones may
+        exclude the effect."""
         comparison = self.comparison
         interval = Interval(
             comparison.effect_size,

@@ -41,6 +41,8 @@ def information_of_looks(
     True
     """
     sums, probabilities, start, reached_power = np.zeros(1), np.ones(1), 0.0, 0.0
+    if _found(sums, probabilities, effect, start, opens, multiplier) >= power:
+        return opens  # however many looks were before
     while True:
         end = start + step
         newly = _found(sums, probabilities, effect, start, end, multiplier) if end >= opens else 0.0

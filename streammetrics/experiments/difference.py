@@ -29,7 +29,11 @@ from streammetrics.experiments.shared_users import correlation_of_quantiles, sha
 from streammetrics.experiments.spread import NAMES, Spread, shortage_of, spread_of, too_skew
 from streammetrics.kernels.inference.area_interval import COARSE
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
-from streammetrics.kernels.inference.proportions import newcombe_bounds, share_variance
+from streammetrics.kernels.inference.proportions import (
+    newcombe_bounds,
+    newcombe_lift_bounds,
+    share_variance,
+)
 from streammetrics.kernels.inference.t_interval import (
     EVERYTHING,
     Bounds,
@@ -66,16 +70,17 @@ def compare(
     two quantiles combines theirs in the same way (MOVER; an end is infinite if an arm has too few
     rows for it; the p-value is that of its half towards 0, as if it were of a normal distribution,
     and nan if that is infinite), else it is Welch's of the two variances; that of the
-    lift is Fieller's. relative: effect_size, its interval and its error are those of the lift, the
-    error by the delta method. covariate: removes the variance that a pre-exposure covariate
-    explains (CUPED). paired: both are UserGroups with the same users, who leave both arms together
-    in the jackknife, which has the variance; the intervals of two quantiles are combined with the
-    correlation of their shares. Without a treatment, a view that is itself an effect,
-    as the preference of Interleaving is, is compared with 0. For several allocations with other
-    shares use `Experiment`. SettingsError for unequal settings, InputError for an unknown view, and
-    for results in place of states; too few rows are no error. Arms are assumed independent: a
-    UserWarning says if both states counted the same rows or users, or may have, as two models do:
-    use `Paired`.
+    lift is Fieller's or, of two shares of which one is 0 or 1, follows from theirs as the
+    difference does (MOVER), with which it then agrees. relative: effect_size, its interval and its
+    error are those of the lift, the error by the delta method. covariate: removes the variance that
+    a pre-exposure covariate explains (CUPED). paired: both are UserGroups with the same users, who
+    leave both arms together in the jackknife, which has the variance; the intervals of two
+    quantiles are combined with the correlation of their shares. Without a treatment, a view that is
+    itself an effect, as the preference of Interleaving is, is compared with 0. For several
+    allocations with other shares use `Experiment`. SettingsError for unequal settings, InputError
+    for an unknown view, and for results in place of states; too few rows are no error. Arms are
+    assumed independent: a UserWarning says if both states counted the same rows or users, or may
+    have, as two models do: use `Paired`.
 
     >>> from streammetrics import Ratio
     >>> a, b = Ratio(), Ratio()
@@ -147,7 +152,8 @@ def compared(
     lift, lift_bounds, lift_error = _lift(a, b, q, resolution)
     test_error = _test_error(a, b, std_error)
     if mover:
-        half = pair.effect - lower if pair.effect > 0 else upper - pair.effect
+        halves = pair.effect - lower, upper - pair.effect
+        half = halves[0] if pair.effect > 0 else halves[1] if pair.effect < 0 else max(halves)
         test_error = half / q if math.isfinite(half) else math.nan
     surely = math.copysign(max(0.0, abs(pair.effect) - resolution), pair.effect)
     pvalue = two_sided_p(surely, test_error, df) if test_error > 0 else math.nan
@@ -168,7 +174,7 @@ def compared(
         se=lift_error if relative else std_error,
         level=level,
         df=df,
-        method="fieller" if relative else _method(a, b),
+        method=_lift_method(a, b) if relative else _method(a, b),
         n=n,
         n_eff=n / deff if deff > 0 else math.nan,
         deff=deff,
@@ -294,17 +300,22 @@ def _root(variance: float) -> float:
     return math.sqrt(variance) if variance >= 0 else math.nan
 
 
+def _shares_without_variance(a: Arm, b: Arm) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """The successes and rows of two shares of independent rows, one of which is 0 or 1, so that its
+    estimated variance of 0 says nothing; None of others."""
+    shares = a.counts.share, b.counts.share
+    if shares[0] is None or shares[1] is None:
+        return None
+    return None if min(a.precision.variance, b.precision.variance) > 0 else (shares[0], shares[1])
+
+
 def _test_error(a: Arm, b: Arm, std_error: float) -> float:
     """The standard error of the test: that of the pooled rate where a rate of 0 or 1 has an
     estimated variance of 0, in one arm. The p-value would contradict Newcombe's interval."""
-    if (
-        a.counts.share is None
-        or b.counts.share is None
-        or min(a.precision.variance, b.precision.variance) > 0
-        or not std_error > 0
-    ):
+    shares = _shares_without_variance(a, b)
+    if shares is None or not std_error > 0:
         return std_error
-    (hits, n), (other_hits, m) = a.counts.share, b.counts.share
+    (hits, n), (other_hits, m) = shares
     return math.sqrt(share_variance(hits + other_hits, n + m) * (n + m) * (1 / n + 1 / m))
 
 
@@ -335,12 +346,20 @@ def _method(a: Arm, b: Arm) -> str:
     )
 
 
+def _lift_method(a: Arm, b: Arm) -> str:
+    return "fieller" if _shares_without_variance(a, b) is None else "mover"
+
+
 def _lift(a: Arm, b: Arm, q: float, resolution: float) -> tuple[float, Bounds, float]:
     origin = a.traits.origin
     base, top = a.estimate - origin, b.estimate - origin
     if not base or math.isnan(base) or math.isnan(top):
         return math.nan, EVERYTHING, math.nan
-    bounds = fieller_bounds(base, a.precision.variance, top, b.precision.variance, q)
+    if _shares_without_variance(a, b) is None:
+        bounds = fieller_bounds(base, a.precision.variance, top, b.precision.variance, q)
+    else:
+        ends = [(arm.precision.lower, arm.precision.upper) for arm in (a, b)]
+        bounds = newcombe_lift_bounds(base, ends[0], top, ends[1])
     if resolution:
         off = _lift_moved(a, b)
         bounds = bounds[0] - off, bounds[1] + off

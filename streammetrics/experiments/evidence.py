@@ -9,7 +9,7 @@ from streammetrics.estimators.estimator import Kind
 from streammetrics.estimators.quantile_evidence import QuantileArms
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes
 from streammetrics.kernels.inference.empirical_bernstein import Moments
-from streammetrics.present.numerals import rounded_text, tenths
+from streammetrics.present.numerals import least_count, tenths
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Shortage:
         """
         counted = f"{self.what.format(f'{tenths(self.count):g}')}, needs {need:g}"
         amount = (
-            f"at least {rounded_text(self.rows * (need / self.count - 1.0))} " if self.count else ""
+            f"at least {least_count(self.rows * (need / self.count - 1.0))} " if self.count else ""
         )
         return (
             f"{amount}more {self.unit} of {self.arm} before its {self.quantity} can be judged: "

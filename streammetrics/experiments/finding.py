@@ -39,13 +39,14 @@ class Finding(Shown):
     anytime_lower, anytime_upper, anytime_pvalue: of all looks together, or of this reading if there
     are none; both infinite if the looks exclude one another. e_value: of the last look. gated:
     before the burn-in; reason: why there is no always-valid interval, or "". verdict: one word, see
-    `verdict.verdict_of`; direction: in which the metric is better. since_effect, since_lower,
-    since_upper: the effect since the decision, nan before there is one; faded: it lies apart from
-    that of all looks together, nearer to no effect or beyond it. check_logging: why the logging
-    must be checked before this effect is believed, or "". holm: the
-    anytime p-value, adjusted among the decisions; e_bh: whether e-BH rejects it among them; both
-    None for guardrails, and if only some decisions were requested. distrusted: the finding must not
-    be trusted, whatever its numbers. sentence: the conclusion, or the reason for the distrust.
+    `verdict.verdict_of`; direction: in which the metric is better. since_effect: the effect since
+    the decision, as estimated at the last look, nan before there is one; since_lower, since_upper:
+    its interval, of all looks since then, which may exclude it. faded: it lies apart from that of
+    all looks together, nearer to no effect or beyond it. check_logging: why the logging must be
+    checked before this effect is believed, or "". holm: the anytime p-value, adjusted among the
+    decisions; e_bh: whether e-BH rejects it among them; both None for guardrails, and if only some
+    decisions were requested. distrusted: the finding must not be trusted, whatever its numbers.
+    sentence: the conclusion, or the reason for the distrust.
     """
 
     estimates: ClassVar[bool] = True
@@ -96,18 +97,18 @@ class Finding(Shown):
 
     @property
     def since_effect(self) -> float:
-        """The effect since the decision, nan before there is one."""
+        """The effect since the decision, as estimated at the last look; nan before there is one."""
         return math.nan if self.reading.since is None else self.reading.since.effect
 
     @property
     def since_lower(self) -> float:
-        """The lower end of its interval; nan if there is none."""
+        """The lower end of its interval, of all looks since then; nan if there is none."""
         since = self.reading.since
         return since.lower if since is not None and since.known else math.nan
 
     @property
     def since_upper(self) -> float:
-        """The upper end of its interval; nan if there is none."""
+        """The upper end of its interval, of all looks since then; nan if there is none."""
         since = self.reading.since
         return since.upper if since is not None and since.known else math.nan
 

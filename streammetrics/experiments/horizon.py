@@ -44,6 +44,18 @@ def for_effect(effect: float, *, alpha: float = 0.05, power: float = 0.8) -> flo
 
 
 _ROWS: Final = 10_000.0
+_BELOW_1: Final = math.nextafter(1.0, 0.0), "a number between 0 and 1"
+_POSITIVE: Final = {  # the most that it may be, in words, and what to do
+    "treatment_share": (*_BELOW_1, "pass that of the units of both arms, such as 0.5"),
+    "deff": (
+        math.nextafter(math.inf, 0.0),
+        "a finite number above 0",
+        "pass 1 if rows are independent",
+    ),
+    "alpha": (*_BELOW_1, "pass the probability of error that you accept, such as 0.05"),
+    "power": (*_BELOW_1, "pass the probability to find the effect, such as 0.8"),
+    "optimize_at": (1.0, "a number above 0, at most 1", "pass a part of the end, such as 0.5"),
+}
 _ONE_OF_TWO: Final = (
     "leave out one: either the units with their variance, or the effect to detect, determines the "
     "information at the horizon"
@@ -86,6 +98,9 @@ class Horizon:
             if self._has(name) and not 0 <= numeric(getattr(self, name)) < math.inf:
                 hint = "pass what is planned or was measured before"
                 _refuse(name, "a finite number, at least 0", shown(getattr(self, name)), hint)
+        for name, (most, expected, hint) in _POSITIVE.items():
+            if not 0 < numeric(getattr(self, name)) <= most:
+                _refuse(name, expected, shown(getattr(self, name)), hint)
         if self.baseline is not None and not 0 <= numeric(self.baseline) <= 1:
             hint = "pass a rate as a share of 1; for a mean, pass variance="
             _refuse("baseline", "a rate from 0 to 1", shown(self.baseline), hint)

@@ -35,7 +35,7 @@ from streammetrics.kernels.inference.interaction import (
     log_e_of_interaction,
     one_look_p,
 )
-from streammetrics.present.numerals import p_value, plain, rounded_text, tenths
+from streammetrics.present.numerals import least_count, p_value, plain, tenths
 from streammetrics.present.view import declared_views
 from streammetrics.results.unit_sums_result import UNIT_VIEWS, UnitSumsResult
 
@@ -303,5 +303,5 @@ def _too_few(interaction: Interaction, cells: FourCells) -> str:
     if shares[1] < shares[0]:
         template = "{:g} expected events, or rows without one" if cells.is_share else _SKEWNESS
         count = f"{template.format(tenths(number))}, needs {NEEDED:g}"
-    extra_units = rounded_text(units * (1.0 / min(shares) - 1.0)) if min(shares) > 0 else ""
+    extra_units = least_count(units * (1.0 / min(shares) - 1.0)) if min(shares) > 0 else ""
     return f"{f'at least {extra_units} ' * bool(extra_units)}more sampled units {where}: {count}"

@@ -181,7 +181,7 @@ def _has_read_all(early: Heads, late: Heads) -> bool:
 @dataclass(frozen=True, slots=True)
 class SinceDecision:
     """The effect since the decision. lower, upper: the intersection of the intervals of all looks
-    since then; effect: that of the last one, nan if it has no interval yet."""
+    since then; effect: the estimate at the last one, nan if it has no interval yet."""
 
     effect: float
     lower: float
@@ -191,6 +191,11 @@ class SinceDecision:
     def known(self) -> bool:
         """Whether there is an interval that is not empty."""
         return math.isfinite(self.effect) and self.lower <= self.upper
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the effect is in the interval, from which earlier looks may exclude it."""
+        return self.lower <= self.effect <= self.upper
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,9 @@ def adjust_fdr(*, e_values: Mapping[str, float], alpha: float = 0.05) -> dict[st
     """Which comparisons are rejected, with a false discovery rate of at most alpha (e-BH).
 
     e_values: of this look, never the largest so far. The k largest of m are rejected, for the
-    largest k with e_(k) >= m / (alpha k). Compared as rational numbers, with alpha as written
-    (0.05 is 1/20), so that equality counts. (Wang and Ramdas 2022, J. R. Stat. Soc. B 84, 822-852.)
+    largest k with e_(k) >= m / (alpha k); one that is nan is not, and counts in m. Compared as
+    rational numbers, with alpha as written (0.05 is 1/20), so that equality counts. (Wang and
+    Ramdas 2022, J. R. Stat. Soc. B 84, 822-852.)
 
     >>> adjust_fdr(e_values={"ctr": 60.0, "auc": 1.5})
     {'ctr': True, 'auc': False}
@@ -58,7 +59,8 @@ def adjust_fdr(*, e_values: Mapping[str, float], alpha: float = 0.05) -> dict[st
         raise refused("adjust_fdr(alpha)", "a number between 0 and 1, such as 0.05", alpha)
     # Equal e-values are all rejected or all kept, so that the order does not matter.
     m, level, least = len(e_values), Fraction(repr(float(alpha))), math.nan
-    for rank, e in enumerate(sorted(e_values.values(), reverse=True), start=1):
+    known_values = [e for e in e_values.values() if not math.isnan(e)]
+    for rank, e in enumerate(sorted(known_values, reverse=True), start=1):
         if e == math.inf or (e > 0 and Fraction(e) >= Fraction(m, rank) / level):
             least = e
     return {name: e >= least for name, e in e_values.items()}

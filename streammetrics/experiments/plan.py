@@ -327,7 +327,8 @@ class Plan:
         return sorted(epochs, key=lambda epoch: (place.get(epoch, len(place)), epoch))
 
     def horizon_of(self, metric: str, treatment: str) -> Horizon:
-        """The horizon of a metric, as named, with the units of the control and this treatment."""
+        """The horizon of a metric, as named, with the units of the control and this treatment: none
+        if one of them is planned to get no unit."""
         horizon = self.horizons.get(metric, self.horizon)
         if horizon.units is None:
             return horizon
@@ -336,5 +337,8 @@ class Plan:
         if len(set(weights.values())) == 1:  # equal shares, or none declared
             return replace(horizon, units=horizon.units * 2 / len(weights))
         weight = weights[self.control] + weights[treatment]
+        share = weights[treatment] / weight if weight else 0.0
+        if not 0 < share < 1:
+            return replace(horizon, units=0.0)
         units = horizon.units * weight / math.fsum(weights.values())
-        return replace(horizon, units=units, treatment_share=weights[treatment] / (weight or 1))
+        return replace(horizon, units=units, treatment_share=share)

@@ -43,6 +43,7 @@ _SLOWER: Final = "It takes at least these days: each day has fewer units that we
 _MOST_LOOKS: Final = 365  # more of them hardly change the units
 _LEAST_POWER: Final = 0.5
 _EXACT_SHARE: Final = 1e-9
+_FAR: Final = 1e50  # beyond it the information is beyond the floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +223,10 @@ def plan_test(
     plan = _plan(arm, horizon, shares, level)
     gates = tuple(_gates(plan, arm, figures, state, pace or math.nan))
     variances = [variance * arm.counts.rows for variance in _variances(arm, size)]  # of one unit
+    if not all(abs(size) / _FAR < math.sqrt(variance) < abs(size) * _FAR for variance in variances):
+        expected = f"an effect of {1 / _FAR:g} to {_FAR:g} standard deviations of a unit"
+        hint = "compare it with the standard deviation"
+        _refuse("effect" if lift is None else "lift", expected, effect or lift, hint)
     parts = [variance / part for variance, part in zip(variances, shares, strict=True)]
     once = for_effect(size, alpha=1.0 - level, power=power) * math.fsum(parts)
     needed = _needed(arm, plan, parts, pace or math.nan, gates[0])
@@ -279,7 +284,7 @@ def _gates(
 
 def _size(traffic: float, shares: tuple[float, float], pace: float) -> PlannedUnits:
     """The size of a test after this many units of all traffic."""
-    control, treatment = (math.ceil(round(traffic * share, 6)) for share in shares)
+    control, treatment = (max(math.ceil(round(traffic * share, 6)), 1) for share in shares)
     return PlannedUnits(control, treatment, traffic / pace)
 
 
@@ -398,8 +403,8 @@ def _shares(share: float | tuple[float, float]) -> tuple[float, float]:
     hint = "pass that of the treatment, such as 0.5, or those of control and treatment"
     parts = [*share] if isinstance(share, (tuple, list)) else [1.0 - numeric(share), share]
     shares = [numeric(part) for part in parts]
-    total = math.fsum(shares)
-    if len(shares) != 2 or not all(0 < value < 1 for value in shares) or total > 1 + _EXACT_SHARE:
+    are_parts = len(shares) == 2 and all(0 < value < 1 for value in shares)
+    if not are_parts or math.fsum(shares) > 1 + _EXACT_SHARE:
         _refuse("share", "shares above 0, together at most 1", share, hint)
     return shares[0], shares[1]
 

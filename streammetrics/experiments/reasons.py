@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from streammetrics.estimators.enough import GROUPS
+from streammetrics.estimators.request import NO_SPREAD
 from streammetrics.experiments.arms import Arm
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Reading
@@ -101,10 +102,12 @@ def why_never(contrast: Contrast) -> str:
 
 
 def has_no_error(contrast: Contrast) -> bool:
-    """Whether an arm has an estimate from several rows, but no formula for its standard error."""
+    """Whether an arm has an estimate from several rows, but no formula for its standard error: one
+    whose values are all equal so far has one."""
 
     def unknown(arm: Arm) -> bool:
         is_known = arm.without.replicates is not None or arm.quantile is not None
+        is_known = is_known or arm.precision.reason == NO_SPREAD
         is_known = is_known or not math.isnan(arm.precision.variance)
         return arm.counts.rows > 1 and math.isfinite(arm.value) and not is_known
 

@@ -47,7 +47,8 @@ def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: b
     user, odd = heavy_user(contrast), implausible(contrast, reading)
     first = f"{user[0].upper()}{user[1:]}. " if user else ""
     first += f"Check the logging first: {odd}. " if odd else ""
-    return f"{first}{_verdict_clause(contrast, reading, verdict, faded)}{warnings_of(contrast)}"
+    clause = _verdict_clause(contrast, reading, verdict, faded)
+    return f"{first}{clause}{_outside(contrast, reading)}{warnings_of(contrast)}"
 
 
 def _verdict_clause(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
@@ -105,7 +106,19 @@ def decision_clause(contrast: Contrast, reading: Reading) -> str:
     bounds = _bounds(contrast, since.lower, since.upper)
     grown = ": it has grown" if has_grown(contrast, reading) else ""
     effect = plain(since.effect, signed=True)
-    return f" Since the decision, the effect is {effect} ({bounds}){grown}."
+    if since.is_inside:
+        return f" Since the decision, the effect is {effect} ({bounds}){grown}."
+    return (
+        f" Since the decision, the effect is {bounds}, and {effect} at the last look alone{grown}."
+    )
+
+
+def _outside(contrast: Contrast, reading: Reading) -> str:
+    """That the estimate beside the interval of all looks is not in it, or ""."""
+    effect = contrast.comparison.effect_size
+    if not reading.consistent or math.isnan(effect) or reading.lower <= effect <= reading.upper:
+        return ""
+    return f" The estimate now, {plain(effect, signed=True)}, is outside the always-valid interval."
 
 
 def _no_difference(contrast: Contrast, reading: Reading) -> str:

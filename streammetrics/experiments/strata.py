@@ -30,6 +30,7 @@ from streammetrics.experiments.arms import (
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.pooled_variance import skewness_number
 from streammetrics.kernels.inference.variances import jackknife_variance
+from streammetrics.present.view import Range
 
 Number = int | float | Fraction
 
@@ -206,12 +207,18 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
         ),
         traits=Traits(
             direction=first.traits.direction,
-            limits=first.traits.limits,
+            limits=_limits(arms),
             origin=first.traits.origin,
             never=_never(arms),
             doubts=tuple(dict.fromkeys(why for arm in arms for why in arm.traits.doubts)),
         ),
     )
+
+
+def _limits(arms: Sequence[Arm]) -> Range:
+    """The least and greatest value over all epochs: in some of them a ratio may be a share."""
+    lower, upper = zip(*(arm.traits.limits for arm in arms), strict=True)
+    return min(lower), max(upper)
 
 
 def _never(arms: Sequence[Arm]) -> str:

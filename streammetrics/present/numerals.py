@@ -92,6 +92,17 @@ def rounded_text(count: float) -> str:
     return plain(float(math.ceil(count / unit) * unit))
 
 
+def least_count(count: float) -> str:
+    """A number of units for "at least", as a whole one: its first two digits, rounded down.
+
+    >>> least_count(12_345.6), least_count(3.2), least_count(129.9)
+    ('12,000', '4', '130')
+    """
+    whole = math.ceil(round(count, 6))
+    unit = 10 ** max(len(str(whole)) - 2, 0)
+    return plain(float(whole // unit * unit))
+
+
 def tenths(value: float) -> float:
     """A number rounded down to tenths."""
     return value if math.isinf(value) else math.floor(10 * value) / 10

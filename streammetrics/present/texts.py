@@ -84,11 +84,14 @@ def effect_decimals(effect: float, lower: float, upper: float) -> int:
 def number(
     value: float, decimals: int, *, signed: bool = False, scientific: float = _SCIENTIFIC
 ) -> str:
-    """A value, rounded to the nearest. scientific: from this size on it has an exponent, as a value
-    has of which 10 decimals show less than three digits.
+    """A value, rounded to the nearest. signed: 0 has a plus, and a value that is rounded to 0 the
+    sign of the value. scientific: from this size on it has an exponent, as a value has of which 10
+    decimals show less than three digits.
 
     >>> number(0.00575, 6), number(float("nan"), 4), number(0.25, 2, signed=True)
     ('0.005750', 'undefined', '+0.25')
+    >>> number(-0.0, 1, signed=True), number(-0.01, 1, signed=True), number(-0.01, 1)
+    ('+0.0', '-0.0', '0.0')
     >>> number(1.25e-20, 10), number(1.25e-20, 3)
     ('1.250000e-20', '0.000')
     """
@@ -151,7 +154,9 @@ def _rounded(value: float, decimals: int, mode: str, signed: bool, scientific: f
         return UNDEFINED
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
-    if value and (abs(value) >= scientific or (decimals == _MOST and abs(value) < 1e-8)):
+    if not value:
+        value = 0.0  # -0.0 has no sign
+    elif abs(value) >= scientific or (decimals == _MOST and abs(value) < 1e-8):
         exact = Context(prec=7, rounding=mode).create_decimal(Decimal(value))
         return f"{exact:{'+' if signed else ''}.6e}"
     if mode == ROUND_HALF_EVEN and type(value) is float and decimals >= 0:

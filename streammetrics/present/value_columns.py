@@ -328,6 +328,11 @@ def _reasons_of_view(
     undefined = ~np.isfinite(view.cells.values) & (own_reasons == "")
     if undefined.any():
         rows = counts["rows"].cells() if "rows" in counts else [None] * len(own_reasons)
+        if callable(declared.undefined):  # each result says why
+            for row in np.flatnonzero(undefined).tolist():
+                result, value = group.results[row], float(view.cells.values[row])
+                reasons[row] = why_undefined(result, view.name, value, {"rows": rows[row]})
+            return reasons
         infinite, empty = np.isinf(view.cells.values), np.array([n == 0 for n in rows], bool)
         for value, is_value in ((math.nan, ~infinite), (math.inf, infinite)):
             for row_counts, has_counts in (({}, ~empty), ({"rows": 0}, empty)):

@@ -208,6 +208,8 @@ def why_undefined(
     if counts.get("rows") == 0:
         return "no rows"
     why = declaration(result, view).undefined or declaration(result, ENTRIES).undefined
+    if callable(why):
+        return why(result)
     if why:
         units: str = getattr(type(result), "independent", "")
         return why.replace("{unit}", units.removesuffix("s"))

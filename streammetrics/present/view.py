@@ -97,9 +97,9 @@ class View(Mapping[str, "View"]):
     better: the direction in which it is better; None: nothing is said. range: the least and the
     greatest value that it can have, where charts and intervals end, or a function that gives these,
     of the result and, for the entries of a mapping, of the name of one; None: not known. undefined:
-    why it can be undefined for some rows, in words; `{unit}` stands for what is independent, such
-    as "list". headline: its place among those that tables and the page show, 0 for none; without
-    any the first view is the headline.
+    why it can be undefined for some rows, in words, or a function of the result that gives these;
+    `{unit}` stands for what is independent, such as "list". headline: its place among those that
+    tables and the page show, 0 for none; without any the first view is the headline.
 
     effect: it is itself the effect of a treatment on the control, both in the same rows, so that 0
     is no effect: an experiment compares it with 0. grows_unlike: it grows with the rows, and this
@@ -118,7 +118,7 @@ class View(Mapping[str, "View"]):
 
     better: Direction | None = None
     range: Range | Callable[..., Range | None] | None = None
-    undefined: str = ""
+    undefined: str | Callable[..., str] = ""
     headline: int = 0
     effect: bool = False
     grows_unlike: str = ""

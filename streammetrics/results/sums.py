@@ -124,6 +124,16 @@ def _range_of_share(ratio: Quotient) -> Range | None:
     return SHARE if ratio.is_share and ratio.rows else None
 
 
+def _no_ratio(ratio: Quotient) -> str:
+    if not ratio.denominator:
+        return "the denominator is 0"
+    if math.isnan(ratio.numerator + ratio.denominator):
+        return "a sum has infinite values of both signs"
+    if math.isinf(ratio.denominator):
+        return "both sums are infinite"
+    return "a value is infinite" if math.isinf(ratio.numerator) else "beyond the range of numbers"
+
+
 def _share_counts(ratio: Quotient) -> tuple[int, int] | Lacking | None:
     """Of rows that are 0 or 1 over 1."""
     sums = ratio._sums
@@ -159,7 +169,7 @@ class Quotient(_QuotientSums, HasIntervals):
     is_share: bool = False
 
     @property
-    @View(estimator=_RATIO, better=NONE, range=_range_of_share, undefined="the denominator is 0")
+    @View(estimator=_RATIO, better=NONE, range=_range_of_share, undefined=_no_ratio)
     def ratio(self) -> float:
         """The exact numerator over the exact denominator, rounded once; nan where that is 0."""
         if self._sums is not None:

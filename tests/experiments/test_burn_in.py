@@ -11,6 +11,7 @@ import pytest
 from streammetrics import (
     MRR,
     BinaryConfusion,
+    Moments,
     MulticlassConfusion,
     RankingMetrics,
     Ratio,
@@ -28,6 +29,7 @@ from streammetrics.experiments import (
 )
 from streammetrics.experiments.arm import arm_of
 from streammetrics.experiments.contrast import Contrast
+from streammetrics.experiments.evidence import Shortage
 from streammetrics.kernels.inference.pooled_variance import most_skewness_number
 from streammetrics.present.estimand import estimand_of
 from tests.experiments.arms import area, clicks, grouped_clicks, of_states, only
@@ -54,7 +56,7 @@ def test_one_purchase_in_a_small_arm_is_not_called_a_difference() -> None:
     assert result.anytime.gated and result.anytime.p_value == 1.0
     assert (result.anytime.lower, result.anytime.upper) == (-math.inf, math.inf)
     assert result.anytime.reason == (
-        "at least 1,700 more rows of bts before its mean can be judged: "
+        "at least 1,600 more rows of bts before its mean can be judged: "
         "its skewness number is 1, needs 10"
     )
 
@@ -238,3 +240,20 @@ def test_a_sequence_that_is_asked_by_itself_waits_as_well() -> None:
     assert reading.gated and reading.reason == look.no_sequence != ""
     plain = Evidence(effect_size=0.5, std_error=0.1, least_count=50)
     assert not ConfidenceSequence(v_opt=100.0).at(plain).gated
+
+
+def test_values_that_are_all_equal_so_far_wait_for_others() -> None:
+    before, none_yet = Moments(), Moments()
+    before.update(np.random.default_rng(0).gamma(1.0, size=200))
+    none_yet.update([0.0] * 3)
+    report = of_states(before, none_yet, "m", decision=("m",), horizon=Horizon(mde=0.1)).report()
+    assert report.recommendation.action == "wait"
+    assert report.findings[0].sentence.startswith(
+        "Too early to judge m (bts - random): of bts, the"
+    )
+
+
+def test_at_least_so_many_more_rows_is_never_more_than_are_needed() -> None:
+    for count, rows, words in ((9, 1_130, "at least 120 more"), (7.5, 3, "at least 1 more")):
+        shortage = Shortage("b", count, "{} events expected", rows, "rows", "rate")
+        assert shortage.reason(10).startswith(words)

@@ -139,6 +139,26 @@ def test_without_a_success_or_a_failure_the_test_pools_the_rates_as_the_interval
     )
 
 
+@pytest.mark.parametrize("control", [(520, 10_000), (5_200, 10_000), (9, 10), (10, 10), (1, 10)])
+@pytest.mark.parametrize("n", [3, 10, 40, 400])
+def test_the_lift_of_a_rate_without_a_variance_excludes_0_where_the_difference_does(
+    control: tuple[int, int], n: int
+) -> None:
+    for treatment in ((0, n), (n, n)):
+        comparison = compare(clicks(*control), clicks(*treatment))
+        lower, upper = comparison.rel_effect_size_ci_lower, comparison.rel_effect_size_ci_upper
+        assert lower <= comparison.rel_effect_size <= upper and lower < upper < math.inf
+        assert (lower <= 0 <= upper) == (
+            comparison.effect_size_ci_lower <= 0 <= comparison.effect_size_ci_upper
+        )
+        relative = compare(clicks(*control), clicks(*treatment), relative=True)
+        assert (relative.effect_size_ci_lower, relative.method) == (lower, "mover")
+    # (0.277533 is Wilson's upper end of 0 of 10; 0.047822 the lower one of 520 of 10,000)
+    comparison = compare(clicks(520, 10_000), clicks(0, 10))
+    expected = 0.277533 / math.sqrt(0.047822 * (2 * 0.052 - 0.047822)) - 1
+    assert comparison.rel_effect_size_ci_upper == pytest.approx(expected, rel=1e-4)
+
+
 def test_what_cannot_be_compared_is_refused() -> None:
     with pytest.raises(SettingsError, match="Ratio"):
         compare(Ratio(), HistogramAUC())

@@ -113,7 +113,7 @@ def test_the_report_of_one_stream_decides_by_the_preference() -> None:
         (
             60,
             False,
-            "at least 110 more lists of new before its mean can be judged: 37 lists, needs 100",
+            "at least 100 more lists of new before its mean can be judged: 37 lists, needs 100",
         ),
     ],
 )

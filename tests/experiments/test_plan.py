@@ -58,9 +58,18 @@ def test_what_can_be_no_horizon_is_refused() -> None:
         ({"units": 9.0, "variance": -1.0}, "variance.: expected a finite number, at least 0"),
         ({"mde": math.nan}, "mde.: expected a finite number, at least 0, got nan"),
         ({"units": 9.0, "baseline": 2.0}, "baseline.: expected a rate from 0 to 1, got 2.0; pass"),
+        *(
+            ({"units": 9.0, "baseline": 0.5, setting: value}, rf"Horizon\({setting}\): expected")
+            for setting in ("treatment_share", "deff", "alpha", "power", "optimize_at")
+            for value in ("0.5", None, 0, -2, math.nan, math.inf, 10**400)
+        ),
+        *(
+            ({"mde": 0.1, setting: 1.5}, rf"{setting}.: expected a number .* got 1.5; pass")
+            for setting in ("treatment_share", "alpha", "power", "optimize_at")
+        ),
     ):
         with pytest.raises(SettingsError, match=expected):
-            Horizon(**wrong)
+            Horizon(**wrong)  # type: ignore[arg-type]
 
 
 def test_the_information_is_one_over_the_variance_of_the_difference() -> None:

@@ -293,3 +293,27 @@ def test_states_from_which_nothing_follows_are_refused_with_the_reason() -> None
     ):
         with pytest.raises(InputError, match=words):
             plan_test(state, effect=0.01)
+
+
+@pytest.mark.parametrize("std", [0.01, 1e-10])
+@pytest.mark.parametrize("units_per_day", [None, 1_000])
+def test_an_effect_that_the_first_look_finds_is_found_when_the_gate_opens(
+    std: float, units_per_day: float | None
+) -> None:
+    planned = plan_test(mean=100.0, std=std, effect=1.0, units_per_day=units_per_day)
+    assert (planned.size.control, planned.one_look.control) == (100, 1)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"rate": 0.1, "lift": 0.1, "share": math.inf},
+        {"mean": 1e200, "effect": 0.5, "std": 1e-300},
+        {"mean": 1e200, "lift": 3.0, "std": 1e308},
+        {"mean": 1.0, "effect": 1.0, "std": 1e200},
+        {"mean": 1.0, "effect": 1e10, "std": 1e-150, "units_per_day": 1},
+    ],
+)
+def test_what_is_beyond_the_floats_is_refused(settings: dict[str, float]) -> None:
+    with pytest.raises(SettingsError):
+        plan_test(**settings)  # type: ignore[arg-type]

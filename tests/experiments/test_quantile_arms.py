@@ -378,3 +378,20 @@ def test_the_p_value_of_certain_quantiles_agrees_with_their_interval() -> None:
         few = arms[0].empty()
         few.update(*[["c", "d"]] * users, values=[0.0] * 2)
         assert math.isnan(compare(arms[0], few, view="median").pvalue)
+
+
+def test_the_p_value_of_equal_quantiles_is_the_same_if_the_arms_change_places() -> None:
+    many, few = ExactQuantiles(), ExactQuantiles()
+    many.update(np.arange(300.0))
+    few.update([269.0] * 5)
+    for arms in ((many, few), (few, many)):
+        comparison = compare(*arms, view="p90")
+        assert comparison.effect_size == 0.0 and math.isnan(comparison.pvalue)
+
+
+def test_a_bound_of_no_difference_of_quantiles_has_no_sign() -> None:
+    arms = [ExactQuantiles(), ExactQuantiles()]
+    for state in arms:
+        state.update([0.0] * 500)
+    settings = {"horizon": Horizon(units=2_000, variance=1.0)}
+    assert "is +0.000 to +0.000." in finding(of_states(*arms, **settings)).sentence

@@ -93,7 +93,7 @@ ADVICE: dict[str, tuple[dict[str, object], dict[str, Any], str, str, tuple[str, 
     ),
     "too few rows": (
         ALONE, {"rates": (4, 8)}, "wait",
-        "Wait: it is too early to judge ctr (at least 6,100 more rows of old before its rate can "
+        "Wait: it is too early to judge ctr (at least 6,000 more rows of old before its rate can "
         "be judged: 6 events expected, needs 10).", CTR,
     ),
     "too little declared": (
@@ -155,7 +155,7 @@ def test_what_nobody_can_judge_is_not_passed_over() -> None:
     assert early.sentence.startswith("Wait: ctr is better; it is too early to judge bounce (")
     states["new"]["ctr"] = clicks(0, 9)
     assert Experiment(plan, {"": states}).report().recommendation.sentence == (
-        "Wait: it is too early to judge ctr (at least 190 more rows of new before its rate can be "
+        "Wait: it is too early to judge ctr (at least 180 more rows of new before its rate can be "
         "judged: 0.4 events expected, needs 10) and bounce (at least 41 more rows of new before "
         "its rate can be judged: 1.8 events expected, needs 10)."
     )

@@ -341,6 +341,13 @@ def test_thresholds_are_compared_without_a_tolerance() -> None:
     assert rejected([10.0] + [0.0] * 6, 0.7) == [True] + [False] * 6
 
 
+def test_an_unknown_e_value_is_not_rejected_and_counts_among_all_in_any_order() -> None:
+    for values in permutations([30.0, math.nan, 45.0]):
+        assert rejected([*values]) == [not math.isnan(e) for e in values]
+    for values in permutations([1.0, math.nan, 45.0]):
+        assert rejected([*values]) == [False] * 3
+
+
 def test_infinite_e_values_are_rejected_and_nothing_is_adjusted_to_nothing() -> None:
     assert rejected([math.inf, 1.0]) == [True, False]
     assert rejected([1.0, 0.0]) == [False, False]

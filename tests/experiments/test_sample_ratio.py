@@ -185,3 +185,11 @@ def test_the_largest_e_value_is_that_of_the_looks_in_any_order() -> None:
     whole = Monitor.of(rows).watched("x", 1, "(sample ratio)")
     turned_round = Monitor.of(rows[::-1]).watched("x", 1, "(sample ratio)")
     assert whole.log_e == turned_round.log_e == max(look.srm().log_e for look in looks)
+
+
+def test_a_share_below_the_least_float_has_an_e_value() -> None:
+    check = SampleRatio({"a": 1e-300, "b": 1e300})
+    assert check.at({"a": 10**18, "b": 0}).log_e == pytest.approx(10**18 * 600 * math.log(10))
+    assert check.at({"a": 0, "b": 10**6}).log_e == pytest.approx(0.0)
+    near = SampleRatio({"a": 1e-280, "b": 1}).at({"a": 3, "b": 10**6}).log_e
+    assert SampleRatio({"a": 1e-320, "b": 1}).at({"a": 3, "b": 10**6}).log_e > near > 0

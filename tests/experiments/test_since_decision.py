@@ -81,12 +81,27 @@ def test_an_effect_that_grows_stays_and_is_said_to_have_grown() -> None:
     growth = (6000, 40_000), (8100, 40_000)
     (finding,) = followed(looks(UP, growth)).findings
     assert (finding.verdict, finding.faded) == ("better", False)
-    assert finding.sentence.endswith(": it has grown.")
+    outside = "The estimate now, +0.045, is outside the always-valid interval."
+    assert finding.sentence.endswith(f": it has grown. {outside}")
     much_more = (6000, 40_000), (9600, 40_000)
     (finding,) = followed(looks(UP, much_more)).findings
     assert (finding.verdict, finding.faded) == ("faded", True)
     assert finding.sentence.startswith("The effect has changed since the decision, an assumption")
     assert " Since the decision, the effect is +0.09" in finding.sentence
+
+
+def test_an_estimate_outside_its_interval_is_said_to_be_outside() -> None:
+    steps = (
+        ((1_200, 4_000), (1_440, 4_000)),
+        ((1_800, 6_000), (2_160, 6_000)),
+        ((1_800, 6_000),) * 2,
+    )
+    (finding,) = followed(looks(*steps, horizon=Horizon(mde=0.02))).findings
+    assert not finding.since_lower <= finding.since_effect <= finding.since_upper
+    assert finding.sentence.endswith(
+        "Since the decision, the effect is +0.0339 to +0.0487, and +0.0302 at the last look alone. "
+        "The estimate now, +0.0375, is outside the always-valid interval."
+    )
 
 
 def test_a_guardrail_fades_on_the_side_of_harm_only() -> None:

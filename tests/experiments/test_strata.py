@@ -11,6 +11,7 @@ from pytest import approx
 from streammetrics import Accumulator, Ratio, UserGroups
 from streammetrics.experiments.arm import arm_of
 from streammetrics.experiments.arms import Arm, Arms, no_arm, pair_of
+from streammetrics.experiments.difference import compared
 from streammetrics.experiments.spread import spread_of
 from streammetrics.experiments.strata import Part, combined, epoch_strata, smoothed_variance
 from streammetrics.kernels.inference.variances import jackknife_variance
@@ -197,3 +198,20 @@ def test_an_area_has_pairs_as_its_mass_and_not_rows() -> None:
     )
     expected = max(few.precision.variance + many.precision.variance, pooled)
     assert spread_of(pair_of(few, many)).variance() == approx(expected, rel=1e-12)
+
+
+def test_an_interval_ends_where_no_epoch_has_values_and_not_where_the_first_has_none() -> None:
+    rng, arms = np.random.default_rng(0), {}
+    for epoch, most, lift in (("clicks", 1, 0), ("amounts", 8, 9)):
+        states = []
+        for arm in (0, 1):
+            state, users = UserGroups(Ratio()), 1_000 * arm + np.arange(400) % 100
+            state.update(users, numerators=rng.integers(0, most + 1, 400) + lift * arm)
+            states.append(state)
+        arms[epoch] = read(*states)
+    in_order, reverse = (
+        compared(stratified({epoch: arms[epoch] for epoch in order}), 0.95)
+        for order in (["clicks", "amounts"], ["amounts", "clicks"])
+    )
+    assert in_order.effect_size_ci_lower < in_order.effect_size < in_order.effect_size_ci_upper
+    assert in_order.effect_size_ci_upper == approx(reverse.effect_size_ci_upper)

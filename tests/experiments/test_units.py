@@ -313,3 +313,25 @@ def test_units_fall_into_the_groups_of_user_groups(salt: str) -> None:
     users.update(ids, numerators=[0] * len(ids))
     units.update(ids)
     assert units.compute()._sizes_of_groups(64, salt) == users.rows_of_groups()
+
+
+@pytest.mark.parametrize("shares", [{"old": 1, "new": 0}, {"old": 0, "new": 1}])
+def test_a_stray_unit_in_an_arm_without_a_share_is_reported(shares: dict[str, int]) -> None:
+    shop = {"old": Shop(1, 300, 1.0, 20.0), "new": Shop(2, 300, 1.0, 20.0, first=10_000)}
+    plan = Plan(
+        control="old",
+        variants=("old", "new"),
+        decision=("m",),
+        horizon=Horizon(units=10_000, variance=1.0),
+        shares=shares,
+        cluster="groups",
+    )
+    states, units = {}, {}
+    for name, arm in shop.items():
+        states[name] = {"m": UserGroups(Ratio())}
+        states[name]["m"].update(arm.users, numerators=arm.values)
+        units[name] = Units()
+        units[name].update(arm.users)
+    (finding,) = Experiment(plan, states, units).report().findings
+    assert finding.distrusted and "split between the variants" in finding.sentence
+    assert finding.contrast.horizon.v_opt is None

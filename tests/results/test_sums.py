@@ -61,6 +61,20 @@ def test_what_has_no_ratio_is_nan() -> None:
     assert not interval.defined and interval.reason == "no rows"
 
 
+def test_why_there_is_no_ratio_depends_on_the_sums() -> None:
+    for numerators, denominators, reason in (
+        ([math.inf, -math.inf], [1.0, 1.0], "a sum has infinite values of both signs"),
+        ([1.0, 2.0], [math.inf, -math.inf], "a sum has infinite values of both signs"),
+        ([math.inf], [math.inf], "both sums are infinite"),
+        ([math.inf], [2.0], "a value is infinite"),
+        ([1e308], [1e-308], "beyond the range of numbers"),
+        ([2.0], [0.0], "the denominator is 0"),
+    ):
+        metric = Ratio()
+        metric.update(numerators, denominators=denominators)
+        assert reason in str(metric.compute())
+
+
 def test_averages_are_a_mapping_of_measures_and_their_texts_to_means() -> None:
     averages = Averages({"NDCG@10": 0.25, "MRR": math.nan}, lists_kept=2, lists_empty=1, rows=3)
     assert averages[NDCG @ 10] == averages["NDCG@10"] == averages[" NDCG @ 10"] == 0.25

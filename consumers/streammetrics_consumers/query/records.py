@@ -113,8 +113,9 @@ RECORDS: Final[Mapping[str, RecordJson]] = {  # by the name of the class
     "WindowFinding": RecordJson(
         "Comparison",
         "A treatment compared with the control over one window, after the looks so far.\n\n"
-        "since_effect, since_lower, since_upper: the effect of the rows since the decision; null "
-        "before.\nfaded: it lies apart from that of all rows, nearer to no effect or beyond it. "
+        "since_effect: the effect of the rows since the decision, as estimated now; since_lower,\n"
+        "since_upper: its interval, of all looks since then, which may exclude it; null before.\n"
+        "faded: it lies apart from that of all rows, nearer to no effect or beyond it. "
         "holm_pvalue:\nadjusted for all decisions, of all rows since the start; null elsewhere. "
         "margin: the effect at\nwhich a guardrail is broken, with its sign; null for a decision.",
         {

@@ -88,7 +88,7 @@ def log_e_of_counts(
             _deviance(x * whole, after * share, unit * whole),
             -_deviance(a * whole, before * share, unit * whole),
             -0.5 * log_ratio(x * before, after * a),
-            stirling_remainder(x / unit) - stirling_remainder(a / unit),
+            _remainder(x, unit) - _remainder(a, unit),
         )
     return math.fsum(terms)
 
@@ -99,6 +99,13 @@ def _deviance(x: int, mean: int, unit: int) -> float:
     if abs(v) > 0.05:
         return x / unit * log_ratio(x, mean) - apart
     return deviance_near(x / unit, apart, v)
+
+
+def _remainder(a: int, unit: int) -> float:
+    """R(a / unit) by its recurrence where a / unit, and so 1 over it, may be beyond the floats."""
+    if (a << 1000) > unit:
+        return stirling_remainder(a / unit)
+    return 0.5 * log_ratio(unit + a, a) - 1.0 + stirling_remainder(1.0)
 
 
 def log_ratio(numerator: int, denominator: int) -> float:

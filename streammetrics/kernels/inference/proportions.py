@@ -99,6 +99,32 @@ def newcombe_bounds(
     )
 
 
+def newcombe_lift_bounds(a: float, bounds_a: Bounds, b: float, bounds_b: Bounds) -> Bounds:
+    """The interval of b / a - 1 from those of two shares (Wilson's): it excludes 0 exactly where
+    `newcombe_bounds` does.
+
+    The ratios r at which the interval of b - r a, combined in the same way, contains 0: with
+    A = upper_a (2 a - upper_a) and B = lower_b (2 b - lower_b) the lower one is
+    B / (a b + √((a b)² - A B)); the upper one is (a b + √((a b)² - A B)) / A of the other two
+    bounds. (MOVER-R: Newcombe 2016, Stat. Methods Med. Res. 25, 1774-1778.) Infinite where a is 0.
+
+    >>> z = 1.959963984540054
+    >>> lower, upper = newcombe_lift_bounds(
+    ...     0.052, wilson_bounds(520, 10000, z), 0.0, wilson_bounds(0, 10, z))
+    >>> round(lower, 12), round(upper, 12)
+    (-1.0, 4.354514992767)
+    """
+    if not a > 0 or math.isnan(b) or not bounds_a[0] > 0:
+        return EVERYTHING
+    product = a * b
+    of_a, of_b = bounds_a[1] * (2.0 * a - bounds_a[1]), bounds_b[0] * (2.0 * b - bounds_b[0])
+    root = math.sqrt(max(0.0, product * product - of_a * of_b))
+    lower = of_b / (product + root) if of_b > 0 else 0.0
+    of_a, of_b = bounds_a[0] * (2.0 * a - bounds_a[0]), bounds_b[1] * (2.0 * b - bounds_b[1])
+    root = math.sqrt(max(0.0, product * product - of_a * of_b))
+    return lower - 1.0, (product + root) / of_a - 1.0
+
+
 Arms: TypeAlias = tuple[
     tuple[Fraction | int, Fraction | int], tuple[Fraction | int, Fraction | int]
 ]

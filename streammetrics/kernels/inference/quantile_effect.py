@@ -143,7 +143,8 @@ def difference_of_quantiles(control: Sided, treatment: Sided, limit: float) -> B
     (-36.0, 36.0)
     """
     lower = _least_difference(control, treatment, limit)
-    return lower, -_least_difference(control.mirrored(), treatment.mirrored(), limit)
+    upper = -_least_difference(control.mirrored(), treatment.mirrored(), limit)
+    return lower + 0.0, upper + 0.0  # -0.0 is 0.0
 
 
 def _least_difference(a: Sided, b: Sided, limit: float) -> float:

@@ -58,7 +58,7 @@ def test_what_cannot_be_printed_is_shown_by_its_code() -> None:
 def test_a_float_is_rounded_as_its_exact_decimal_is(
     value: float, decimals: int, signed: bool
 ) -> None:
-    exact = Decimal(value).quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_EVEN)
+    exact = Decimal(value + 0.0).quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_EVEN)
     if decimals == 10 and 0 < abs(value) < 1e-8:
         return  # it has an exponent
     expected = f"{exact:+,f}" if signed else f"{exact if exact else abs(exact):,f}"
