@@ -25,6 +25,7 @@ from streammetrics import (
     HistogramAUC,
     InputError,
     IntraListSimilarity,
+    MulticlassAUC,
     PerKey,
     RankingMetrics,
     Ratio,
@@ -196,6 +197,15 @@ def test_frames_and_columns_of_lists_are_tables() -> None:
         for metric in (similarity, catalog):
             metric.update(np.array([[0, 1]]))
         assert (similarity.compute().ils, catalog.compute().coverage) == (1.0, 0.5)
+
+
+def test_an_integer_of_a_frame_is_refused_whatever_its_other_columns_are() -> None:
+    columns = {"a": [2**53 + 1, 1], "b": [0.5, 1.0]}
+    pandas_frame = pd.DataFrame(columns)
+    nullable = pandas_frame.astype({"a": "Int64", "b": "Float64"})
+    for frame in (pandas_frame, nullable, pl.DataFrame(columns), pa.table(columns)):
+        error = refused(MulticlassAUC(2, exact=True).update, [0, 1], frame)
+        assert (error.where, error.rows.tolist()) == ("scores[0, 0]", [0]), type(frame)
 
 
 def test_columns_of_lists_of_any_length_are_lists_of_items() -> None:
