@@ -386,10 +386,7 @@ def ask(quick: bool) -> Answer:
         stack.callback(os.sched_setaffinity, 0, cores)
         if shutil.which("java") and shutil.which("mvn"):
             broker = stack.enter_context(topics())
-            of_kafka = kafka_cases(
-                folder, broker.bootstrap, broker.new_topic, events // 3, "python json"
-            )
-            cases += of_kafka
+            cases += kafka_cases(folder, broker.bootstrap, broker.new_topic, events, "python json")
         else:
             profile.missing.append("Kafka, which needs Java and Maven")
         os.sched_setaffinity(0, sorted(cores)[:1])

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
+import hypothesis
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streammetrics import (
@@ -242,3 +245,17 @@ CASES = [
     *(*PLAIN, *COMBINED, *USERS, *SETS, *OF_TWO, *DISTRIBUTIONS),
     *(*INTERLEAVING, *OFF_POLICY, *UPLIFT),
 ]
+
+
+@cache
+def drawn_rows(case: Case[Any], n: int) -> Sequence[Any]:
+    """A few rows of a case, always the same: the last that hypothesis thinks of."""
+    samples: list[Sequence[Any]] = []
+
+    @hypothesis.settings(max_examples=3, phases=[hypothesis.Phase.generate])
+    @given(st.lists(case.row, min_size=n, max_size=n))
+    def draw(sample: Sequence[Any]) -> None:
+        samples.append(sample)
+
+    draw()
+    return samples[-1]

@@ -170,8 +170,9 @@ class MapColumn(Column):
             row_slots[new] = [new_slots[name] for name in names]
             self._make_room()
             if (known_codes := keys.known) is not None:
-                self.known = known_codes
-                if len(known_codes.places):
+                if known_codes is not self.known:  # another state may have it too
+                    self.known = KnownCodes(known_codes.values)
+                elif len(known_codes.places):
                     known_codes.places[keys.codes[new]] = row_slots[new] + 1
             return Grouping(row_slots, np.arange(len(row_slots)))
         m = len(keys.values)
@@ -236,6 +237,14 @@ class MapColumn(Column):
         child = self.child._empty(n)
         child._merge_slots(self.child, to)
         self.child, self.n_children = child, n
+
+    def limit(self, max_keys: int) -> None:
+        """Evict keys down to another `max_keys`. A slot with fewer takes any new key, also one that
+        was past the former limit: what it takes is a function of its bytes."""
+        self.max_keys = max_keys
+        self.settle()
+        ceilings = self.ceiling.items()
+        self.ceiling = {slot: rank for slot, rank in ceilings if len(self.index[slot]) == max_keys}
 
     def widen(self, width: int) -> None:
         self._own_index()

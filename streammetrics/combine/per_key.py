@@ -278,7 +278,11 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         return self._with_states(self._settled().rekeyed(key_of), self._total_count)
 
     def limited(self, max_keys: int) -> PerKey[R]:
-        """The same with another `max_keys`; rows already in the overflow state stay there."""
+        """The same with another `max_keys`; rows already in the overflow state stay there.
+
+        Under a greater one the next rows of any new key have a state of its own while there is
+        room, also those of a key with earlier rows in the overflow state.
+        """
         max_keys = _checked_max_keys(max_keys)
         empty = self._related(max_keys, lambda: PerKey(cast("Computes[R]", self.metric), max_keys))
         return empty._with_states(self._settled().take(SLOT_0), self._total_count)
@@ -322,8 +326,7 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
 
     def _with_states(self, states: MapColumn, total: int) -> PerKey[R]:
         """The states under these settings. total: as `_total_count`."""
-        states.max_keys = self.max_keys
-        states.settle()
+        states.limit(self.max_keys)
         return self._holding({"states": states}, 1, total)
 
     def chosen(

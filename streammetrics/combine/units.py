@@ -220,8 +220,8 @@ def without_units(state: Accumulator, units: UnitsResult) -> Accumulator:
 
 def _leave_out(state: Accumulator, hashes: Words) -> None:
     state._flush()
-    child = state.states.child if isinstance(state, UserGroups) else None
-    if isinstance(state, UserGroups) and child is not None and keeps_units(state):
+    if isinstance(state, UserGroups) and state.states.child is not None and keeps_units(state):
+        child = state.states.whole_child()
         before = _rows(child)
         _leave_out(child, hashes)
         less = before - _rows(child)

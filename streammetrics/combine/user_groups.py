@@ -20,7 +20,6 @@ from streammetrics.combine.coarse_form import (
     whole_metric,
 )
 from streammetrics.combine.group_parts import (
-    GroupsColumn,
     GroupStates,
     ScoresColumn,
     ScoresInGroups,
@@ -395,11 +394,6 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         empty = self._related(
             name, lambda: UserGroups(metric, self.buckets, self.salt, distinct_scores=most)
         )
-        child = self.states.child
-        if isinstance(child, Panel) and name in child.metrics:
-            child = child.states.by_name[name]._take(self.states._positions(slots))
-        else:
-            child = None
         by_path = self.scores.by_path
         scores = {
             path[1:]: column.take(slots) for path, column in by_path.items() if path[0] == name
@@ -412,7 +406,7 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         n = len(slots)
         columns: dict[str, Column] = {
             "whole": ProductColumn(whole, n),
-            "states": GroupsColumn(child, self.buckets, n),
+            "states": self.states.projected(name, slots),
             "group_rows": self.group_rows.take(slots),
             "scores": ScoresColumn(scores, n),
         }

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.batch import Batch
-from streammetrics.core.conversion import plain_array
+from streammetrics.core.conversion import has_booleans, plain_array
 from streammetrics.core.pieces import Pieces, parts_of
 
 SMALL: Final = 1 << 13  # rows; a batch of this size need not be buffered, unless it is narrow
@@ -22,7 +22,7 @@ BUFFER_BATCHES: Final = 1 << 12
 MOST_COLUMNS: Final = 3  # of the fast path
 
 _ARRAY: Final = np.ndarray
-_FLOAT64: Final = np.dtype(np.float64)
+_FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 
 Validate: TypeAlias = Callable[[NDArray[Any]], "NDArray[Any] | None"]
 
@@ -146,11 +146,14 @@ def _limit(pieces: Pieces) -> int:
     return BUFFER_ROWS // max(1, *map(prod, cast("list[tuple[int, ...]]", shapes)))
 
 
-def _array_of(column: object, most: int) -> NDArray[Any] | None:
-    """The array of a list of numbers, of at most `most`; None for all other columns."""
+def _array_of(column: object, most: int, dtype: np.dtype[Any]) -> NDArray[Any] | None:
+    """The array of a list of numbers, of at most `most`; None for all other columns. dtype: of the
+    pending column, to whose check booleans may be no integers."""
     if (type(column) is not list and type(column) is not tuple) or len(column) > most:
         return None
-    return plain_array(column)
+    array = plain_array(column)
+    is_unsure = dtype is _INT64 and array is not None and has_booleans(column, array)
+    return None if is_unsure else array
 
 
 def _cast(column: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any] | None:
@@ -175,7 +178,7 @@ def _appending(
     validate_3, dtype_3, pieces_3 = third or nothing
 
     def append(a: object, b: object = None, c: object = None, /) -> bool:
-        if type(a) is not _ARRAY and (a := _array_of(a, most - count[0])) is None:
+        if type(a) is not _ARRAY and (a := _array_of(a, most - count[0], dtype_1)) is None:
             return False
         if a.ndim != 1 or not (n := len(a)):
             return False
@@ -187,7 +190,7 @@ def _appending(
             return False
         column_2 = column_3 = None
         if b is not None:
-            if type(b) is not _ARRAY and (b := _array_of(b, n)) is None:
+            if type(b) is not _ARRAY and (b := _array_of(b, n, dtype_2)) is None:
                 return False
             if b.ndim != 1 or len(b) != n:
                 return False
@@ -199,7 +202,7 @@ def _appending(
         elif second is not None:
             return False
         if c is not None:
-            if type(c) is not _ARRAY and (c := _array_of(c, n)) is None:
+            if type(c) is not _ARRAY and (c := _array_of(c, n, dtype_3)) is None:
                 return False
             if c.ndim != 1 or len(c) != n:
                 return False

@@ -1,8 +1,8 @@
 """The canonical encoding: the fields of parts, and the frame of a state and of a state file.
 
 `core/README.md` specifies the formats field by field; change that page first. A reader trusts
-nothing: it compares each size with the bytes left before it allocates anything of that size, and
-every failure is a StateError.
+nothing: it compares each size with the bytes left before it allocates anything of that size (but
+that page says how zeros are bounded), and every failure is a StateError.
 """
 
 from __future__ import annotations
@@ -85,13 +85,13 @@ class Writer:
     """Collects the canonical bytes of parts.
 
     left_out: None; a list: parts that a former layout lacks are left out, and each adds to it
-    whether it is unknown.
+    whether it is unknown. Parts in `lacking` are left out too.
     """
 
-    __slots__ = ("arrays", "chunks", "left_out")
+    __slots__ = ("arrays", "chunks", "lacking", "left_out")
 
     def __init__(self, left_out: list[bool] | None = None) -> None:
-        self.left_out = left_out
+        self.left_out, self.lacking = left_out, NOTHING_LACKING
         self.chunks: list[bytes | memoryview] = []
         self.arrays: list[tuple[int, int, int]] = []  # index of a chunk; as in `Encoded`
 

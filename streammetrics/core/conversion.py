@@ -203,7 +203,7 @@ def worth_of_nothing(zero_division: object, where: str) -> float:
 
 # Columns of other types are asked for their missing values.
 _KNOWN = (np.ndarray, list, tuple)
-_NO_ARRAY: Final = (ValueError, TypeError, RuntimeError, BufferError)  # of numpy's conversion
+_BOOLEANS: Final = frozenset((bool, np.bool_))
 LARGE: Final = 2.0**53  # from here on floats may be rounded integers
 
 
@@ -236,7 +236,7 @@ def plain_array(column: object) -> NDArray[np.generic] | None:
         return None
     try:
         array = np.asarray(column)
-    except _NO_ARRAY:
+    except Exception:  # as in `converted`
         return None
     if has_rounded(column, array):
         return None
@@ -249,8 +249,7 @@ def has_rounded(given: object, array: NDArray[np.generic]) -> bool:
     if array.dtype.kind != "f" or array.size < 2:  # a single integer stays one
         return False
     values: Any = given
-    # A NaN is not small.
-    small = array.item(array.argmax()) < LARGE and array.item(array.argmin()) > -LARGE
+    small = array.item(array.argmax()) < LARGE and array.item(array.argmin()) > -LARGE  # no NaN
     if small and (array.ndim > 1 or not isinstance(values[0], int | np.integer)):
         return False
     cells = values if array.ndim == 1 else _cells(values).reshape(-1)
@@ -264,9 +263,22 @@ def _cells(values: Any) -> NDArray[np.object_]:
     """The values of a list, of lists of one length, or of a frame as objects of their own types,
     where numpy, pandas and polars would convert all to one."""
     if hasattr(values, "iter_columns"):
-        columns = [np.asarray(column).astype(object) for column in values.iter_columns()]
-        return np.column_stack(columns)
+        return np.column_stack([np.asarray(c).astype(object) for c in values.iter_columns()])
     return np.array(values.to_numpy(object) if hasattr(values, "iloc") else values, object)
+
+
+def has_booleans(values: object, array: NDArray[np.generic]) -> bool:
+    """Whether numpy took False or True for 0 or 1 when it made this array of integers of a list.
+
+    >>> has_booleans([1, True], np.array([1, 1])), has_booleans([1, 0], np.array([1, 0]))
+    (True, False)
+    """
+    if array.dtype.kind not in "iu" or not isinstance(values, (list, tuple)):
+        return False
+    bits = array.view(f"u{array.itemsize}")  # in which negative numbers are large
+    if not len(bits) or bits.item(bits.argmin()) > 1:  # to see all types takes longer
+        return False
+    return not _BOOLEANS.isdisjoint(map(type, values))
 
 
 def shape_of(array: NDArray[np.generic]) -> str:
@@ -380,14 +392,22 @@ def _is_list(row: object) -> bool:
     return isinstance(row, (list, tuple)) or (hasattr(row, "__array__") and hasattr(row, "__len__"))
 
 
-def _array(values: object, name: str) -> NDArray[Any]:
+def converted(values: object, name: str) -> NDArray[np.generic]:
+    """A list, or a column of another library, as an array of any shape, or InputError. Missing
+    values are not refused."""
     try:
-        if isinstance(values, (list, tuple)):
-            return _unmixed(values, np.asarray(values))
-        if not isinstance(values, (np.ndarray, DictionaryColumn)):
+        if not isinstance(values, (list, tuple)):
             return _library_array(values)
-    except _NO_ARRAY as error:
+        return _unmixed(values, np.asarray(values))
+    except MemoryError:
+        raise
+    except Exception as error:  # each library has its own
         raise _no_array(values, name, error) from None
+
+
+def _array(values: object, name: str) -> NDArray[Any]:
+    if not isinstance(values, (np.ndarray, DictionaryColumn)):
+        return converted(values, name)
     if isinstance(values, DictionaryColumn):
         raise InputError(
             expected="numbers",
@@ -403,6 +423,8 @@ def _library_array(values: Any) -> NDArray[Any]:
     if hasattr(values, "detach"):
         return _tensor_array(values.detach())
     array: NDArray[Any] = np.asarray(values)
+    if array.dtype.kind == "U":  # which lacks the zeros at the end of a string
+        return np.asarray(values, object)
     if array.dtype != object:
         return _cells(values) if array.ndim == 2 and has_rounded(values, array) else array
     if array.ndim == 0 and hasattr(values, "to_numpy"):
@@ -434,11 +456,14 @@ def _no_array(values: object, name: str, error: Exception) -> InputError:
             where=name,
             hint="copy them first, for example with tensor.cpu()",
         )
+    is_list = isinstance(values, (list, tuple))
     return InputError(
-        expected="an array whose rows have equal lengths",
+        expected="an array whose rows have equal lengths" if is_list else "what numpy can convert",
         got=f"{type(values).__name__} ({shown(str(error))})",
         where=name,
-        hint="pass one value, or one row of values, for each row",
+        hint="pass one value, or one row of values, for each row"
+        if is_list
+        else "convert the column first, for example to int64 or float64",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +20,16 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MS: Final = timedelta(milliseconds=1)
 _EXPECTED: Final = "milliseconds since the epoch, or times with a zone"
 _PARSE: Final = 'parse them first, for example with numpy.array(times, "datetime64[ms]")'
-_MS_OF: Final = {"W": 604_800_000, "D": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000}
+_MOST_MS_OF: Final = {"Y": 366 * 86_400_000, "M": 31 * 86_400_000}  # of units that differ
+_MS_OF: Final = {
+    **_MOST_MS_OF,
+    "W": 604_800_000,
+    "D": 86_400_000,
+    "h": 3_600_000,
+    "m": 60_000,
+    "s": 1_000,
+}
+_PER_MS: Final = {"us": 10**3, "ns": 10**6, "ps": 10**9, "fs": 10**12, "as": 10**15}
 _INT64: Final = np.iinfo(np.int64)
 
 
@@ -59,7 +69,7 @@ def _number_times(times: Any, array: NDArray[Any], name: str) -> NDArray[np.int6
     except InputError as error:
         if not error.expected.startswith("integers"):
             raise
-        if array.dtype.kind in "UT":
+        if array.dtype.kind in "UT" or isinstance(next(iter(array), None), str):
             hint = _PARSE
         elif array.dtype.kind == "O" and any(isinstance(time, date) for time in array):
             hint = 'pass numpy.array(times, "datetime64[ms]"): a date is its midnight in UTC'
@@ -70,18 +80,23 @@ def _number_times(times: Any, array: NDArray[Any], name: str) -> NDArray[np.int6
 
 def _datetime64_times(array: NDArray[Any], name: str) -> NDArray[np.int64]:
     unit, step = np.datetime_data(array.dtype)
-    ticks = array.view(np.int64)
-    per_ms = {"ms": 1, "us": 1_000, "ns": 1_000_000}.get(unit)
-    if per_ms is not None:
-        return ticks // per_ms if step == 1 else ticks * step // per_ms
-    ms = step * _MS_OF.get(unit, 0)
-    if not ms:  # months, or less than nanoseconds
-        return array.astype("M8[ms]").view(np.int64)
-    bad = np.flatnonzero(np.abs(ticks) > _INT64.max // ms)
+    ticks: NDArray[Any] = array.view(np.int64)
+    ratio = Fraction(step * _MS_OF.get(unit, 1), _PER_MS.get(unit, 1))
+    ms, per_ms = ratio.as_integer_ratio()
+    if ms == 1:
+        return ticks // per_ms
+    whole = ticks if per_ms == 1 else ticks // per_ms
+    bad = np.flatnonzero(np.abs(whole) > _INT64.max // ms - (per_ms > 1))
     if len(bad):
         hint = f"drop or fix the {len(bad)} row(s)"
         raise bad_rows(array, bad, name, "times whose milliseconds are an int64", hint)
-    return ticks * ms
+    if unit in _MOST_MS_OF:
+        return array.astype("M8[ms]").view(np.int64)
+    if per_ms == 1:
+        return ticks * ms
+    if ms * per_ms > _INT64.max:
+        ticks = ticks.astype(object)
+    return whole * ms + (ticks % per_ms * ms // per_ms).astype(np.int64)
 
 
 def _datetime_times(array: NDArray[Any], name: str) -> NDArray[np.int64]:

@@ -54,7 +54,8 @@ class Factor(Input):
             if not -math.inf < low <= high < math.inf:
                 finite(array, name)
             if limit is not None and not 0 <= low <= high <= limit:
-                bad = np.flatnonzero((array < 0) | (array > limit))
+                floats = array.astype(np.float64, copy=False)  # float32 would round the limit
+                bad = np.flatnonzero((floats < 0) | (floats > limit))
                 hint = f"fix the {len(bad)} row(s), or leave {self.limit} out"
                 raise bad_rows(array, bad, name, f"{name} in [0, {limit:g}]", hint)
             return _factors(array, name, low, high)

@@ -168,8 +168,8 @@ class GivenRows:
         self.n += n
         return Placed.PENDING
 
-    def take_all(self) -> dict[str, object]:
-        """All columns by name; no row waits afterwards."""
+    def columns(self) -> dict[str, object]:
+        """All columns by name."""
         columns: dict[str, object] = {}
         parts = zip(self._names, self._forms, zip(*self._batches, strict=True), strict=True)
         for name, (_, kind, shape), pieces in parts:
@@ -181,6 +181,10 @@ class GivenRows:
             else:
                 rows = np.frombuffer(b"".join(pieces), cast("np.dtype[Any]", kind))
                 columns[name] = rows.reshape(self.n, *shape) if shape else rows
+        return columns
+
+    def clear(self) -> None:
+        """Forget all rows."""
         # A dictionary much shorter than its rows is worth keeping for those that follow.
         self._spare = {
             name: kind
@@ -188,7 +192,6 @@ class GivenRows:
             if type(kind) is Dictionary and _SPARE * len(kind.codes) <= self.n
         }
         self.n, self._items, self._forms, self._batches = 0, 0, [], []
-        return columns
 
     def _begin(self, names: tuple[str, ...], columns: Mapping[str, object], plans: Plans) -> bool:
         """Take the kinds of these columns for those of all that follow; False if `check` must read

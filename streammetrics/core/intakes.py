@@ -202,7 +202,7 @@ def weight_intake(unit: Fraction, *, rounding: bool) -> Intake:
 
 @lru_cache(maxsize=256)
 def range_intake(least: float, most: float) -> Intake:
-    """Numbers from `least` to `most`."""
+    """Numbers from `least` to `most`, of which integers are exact in float64."""
 
     def intake(values: object) -> Kept | None:
         if type(values) is list and len(values) == 1 and type(values[0]) is float:
@@ -210,8 +210,9 @@ def range_intake(least: float, most: float) -> Intake:
         array = values if type(values) is _ARRAY else _array(values)
         if array is None or array.ndim != 1 or not len(array) or array.dtype not in _NUMBERS:
             return None
-        within = array.item(array.argmin()) >= least and array.item(array.argmax()) <= most
-        return array if within else None
+        low, high = array.item(array.argmin()), array.item(array.argmax())
+        is_exact = array.dtype.kind == "f" or -_EXACT <= low <= high <= _EXACT
+        return array if low >= least and high <= most and is_exact else None
 
     return intake
 
@@ -253,11 +254,12 @@ def _list_intake(accepts: Callable[[list[Any]], bool]) -> Intake:
     """Few lists of few items, of which each is accepted."""
 
     def intake(values: object) -> Kept | None:
-        rows = values
         if type(values) is _ARRAY:
             if values.ndim != 2 or 3 * (values.size + _LIST * len(values)) > _MOST_ITEMS:
                 return None
-            rows = values.tolist()
+            copies = values.tolist()
+            return tuple(copies) if copies and all(map(accepts, copies)) else None
+        rows = values
         if type(rows) is not list or not rows or (room := _MOST_ITEMS - _LIST * len(rows)) < 0:
             return None
         if len(rows) == 1 and type(row := rows[0]) is list:  # in half the time of several

@@ -121,10 +121,11 @@ def _counted_rows(part_columns: Iterable[Column], width: int) -> NDArray[np.int6
 
 
 def written(metric: Accumulator, out: Writer) -> list[Column]:
-    """The columns to write, in order; `without_later_parts` leaves some out."""
+    """The columns to write, in order; a Writer may leave some out."""
     state = metric.__dict__
     if out.left_out is None:
-        return [state[name] for name in metric._parts]
+        lacks = out.lacking.get(type(metric), ())
+        return [state[name] for name in metric._parts if name not in lacks]
     later = metric._later_parts
     out.left_out += [state[name].unknown for name in sorted(later)]
     return [state[name] for name in metric._parts if name not in later]

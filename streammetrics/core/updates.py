@@ -140,7 +140,9 @@ class Updates(Declared, ABC):
         if buffer.n:
             self._count_rows(buffer.take_all())
         if rows is not None and rows.n:
-            self._count_rows(cast("Any", self).check(**rows.take_all()))
+            batch = cast("Any", self).check(**rows.columns())  # before they are forgotten
+            rows.clear()
+            self._count_rows(batch)
 
     def _count_rows(self, batch: Batch) -> None:
         self.__dict__["_total_count"] += batch.total

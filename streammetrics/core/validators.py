@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.checks import ONE_BITS_32, ONE_BITS_64
-from streammetrics.core.conversion import plain_array
+from streammetrics.core.conversion import has_booleans, plain_array
 
 # Native arrays have these very dtype objects, and `is` is faster than `==`.
 _BOOL, _UINT8, _INT64 = np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int64)
@@ -32,7 +32,7 @@ class Validator(IntEnum):
     slower, accepts more, and reports errors.
     """
 
-    INTEGERS = 0  # of 64 bits
+    INTEGERS = 0  # of 64 bits, none of them a boolean
     NUMBERS = 1  # none of them NaN
     FINITE = 2
     AMOUNTS = 3  # finite, at least 0, and no float is -0.0
@@ -44,6 +44,8 @@ def validated(column: object, validator: Validator) -> NDArray[np.generic] | Non
     """The column as an array, labels as uint8; None unless the check would certainly accept it."""
     array = plain_array(column)
     if array is None or array.ndim != 1 or not len(array):
+        return None
+    if validator is Validator.INTEGERS and has_booleans(column, array):
         return None
     return VALIDATORS[validator](array)
 

@@ -32,16 +32,17 @@ BUCKET: Final = "bucket"
 STATE: Final = "state"
 
 
-def group_types(schema: pa.Schema, by: Sequence[str]) -> list[pa.Field]:
-    """The output field of each group column; InputError for a column that cannot be one."""
+def group_types(schema: pa.Schema, by: Sequence[str], bucket: str | None = None) -> list[pa.Field]:
+    """The output field of each group column, and of that of the buckets if there is one; InputError
+    for a column that cannot be one."""
     import pyarrow as pa
 
     fields = []
-    for name in by:
-        kind = _value_type(_field(schema, name).type)
+    names = [*by] if bucket is None else [*by, bucket]
+    for name in names:
+        kind = _value_type(field_of(schema, name, "by").type)
         is_allowed = (
-            pa.types.is_string(kind)
-            or pa.types.is_large_string(kind)
+            _is_text(kind)
             or pa.types.is_integer(kind)
             or pa.types.is_boolean(kind)
             or pa.types.is_null(kind)
@@ -53,7 +54,7 @@ def group_types(schema: pa.Schema, by: Sequence[str]) -> list[pa.Field]:
                 where=f"by, column {name!r}",
                 hint="cast the column, for example a date to a string",
             )
-        if name in (BUCKET, STATE) or list(by).count(name) > 1:
+        if (name in (BUCKET, STATE) and name in by) or names.count(name) > 1:
             raise InputError(
                 expected=f"names of columns, each once, none of them {BUCKET!r} or {STATE!r}",
                 got=repr(name),
@@ -62,6 +63,41 @@ def group_types(schema: pa.Schema, by: Sequence[str]) -> list[pa.Field]:
             )
         fields.append(pa.field(name, kind))
     return fields
+
+
+class GroupFields:
+    """The output fields of the group columns of batches, which have one type in all of them."""
+
+    def __init__(self, by: Sequence[str], bucket: str | None = None) -> None:
+        self.by, self.bucket = by, bucket
+        self.fields: list[pa.Field] | None = None
+        self._schema: pa.Schema | None = None  # of the last batch
+
+    def see(self, schema: pa.Schema) -> None:
+        """Note the columns of a batch; InputError if they are not there, or of other types."""
+        if self._schema is not None and self._schema.equals(schema):
+            return
+        fields = group_types(schema, self.by, self.bucket)
+        if self.fields is not None:
+            fields = [*map(_united, self.fields, fields)]
+        self.fields, self._schema = fields, schema
+
+
+def _united(earlier: pa.Field, later: pa.Field) -> pa.Field:
+    """The output field of a column in all batches. One of nulls goes with any other."""
+    import pyarrow as pa
+
+    if pa.types.is_null(earlier.type):
+        return later
+    both_texts = _is_text(earlier.type) and _is_text(later.type)
+    if not (both_texts or earlier.type == later.type or pa.types.is_null(later.type)):
+        raise InputError(
+            expected=f"{earlier.type}, as in the batches before",
+            got=str(later.type),
+            where=f"by, column {earlier.name!r}",
+            hint="cast the column to one type in all batches",
+        )
+    return earlier
 
 
 def grouped(batch: pa.RecordBatch, by: Sequence[str]) -> DictionaryColumn:
@@ -87,11 +123,9 @@ class TextGroups:
         """The group of each row, looked up in `index`, the map of the state; None if `grouped` must
         read them. kept_rows: those to take; None for all."""
         import pyarrow.compute as pc
-        import pyarrow.types as kinds
 
         n = len(texts) if kept_rows is None else len(kept_rows)
-        is_text = kinds.is_string(texts.type) or kinds.is_large_string(texts.type)
-        if not is_text or n < NARROW or len(self.keys) > 2 * n:
+        if not _is_text(texts.type) or n < NARROW or len(self.keys) > 2 * n:
             return None
         earlier = texts.slice(0, 0) if self.texts is None else self.texts
         if earlier.type != texts.type:
@@ -177,15 +211,22 @@ def piece_of_group(group: Iterable[Scalar]) -> str:
     return encode_key(plain_group(group)).decode()
 
 
-def _field(schema: pa.Schema, name: str) -> pa.Field:
+def field_of(schema: pa.Schema, name: str, where: str) -> pa.Field:
+    """The field of a column; InputError if there is none of this name."""
     if name not in schema.names:
         raise InputError(
             expected=f"one of the columns ({', '.join(schema.names)})",
             got=repr(name),
-            where="by",
+            where=where,
             hint="correct the name",
         )
     return schema.field(name)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:
@@ -219,7 +260,7 @@ def user_buckets(column: pa.Array, n: int) -> pa.Array:
         plain = column.dictionary_decode() if kind is not column.type else column
         words = unit_hashes(np.array(plain), _SALT, "users")
         return pa.array((words % np.uint64(n)).astype(np.int32))
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+    if not _is_text(kind):
         raise _refused(f"a column of {column.type}")
     dictionary_column = column if kind is not column.type else column.dictionary_encode()
     words = unit_hashes(dictionary_column.dictionary.to_pylist(), _SALT, "users")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 from streammetrics.combine import PerKey
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.tables import TableRequest
-from streammetrics.engines.groups import Group, columns_of, group_types
+from streammetrics.engines.groups import Group, columns_of
 from streammetrics.engines.merging import (
     Figures,
     figures_of_results,
@@ -47,7 +47,8 @@ def aggregate(
     state. spec, by, columns and where: as in `partial`. No batches have an empty table without
     `by`.
 
-    Raises InputError for rows that the metric refuses, and for missing columns.
+    Raises InputError for rows that the metric refuses, for missing columns, and for group columns
+    whose type differs between batches.
 
     >>> import pyarrow as pa
     >>> from streammetrics import Ratio
@@ -59,10 +60,9 @@ def aggregate(
     import pyarrow as pa
 
     states = StatesOfGroups(spec, by, TableRequest({}, "aggregate", columns, where))
-    fields: list[pa.Field] | None = None
     for batch in batches:
-        fields = group_types(batch.schema, by) if fields is None else fields
         states.update(batch)
+    fields = states.fields
     schema = results_schema(pa.schema(fields or ()), [field.name for field in fields or ()])
     if by and fields is None:
         return schema.empty_table()

@@ -15,19 +15,22 @@ from streammetrics.combine.per_key import require_as_many
 from streammetrics.combine.sealed import Sealing, seal
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
+from streammetrics.core.checks import check_number
 from streammetrics.core.codec import FILE_MAGIC, frame
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.provenance import Provenance, encoded_ranges
-from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.rows import DictionaryColumn, Scalar
 from streammetrics.core.tables import TableRequest, arguments_of, table_error
 from streammetrics.core.tables.arrow_values import numbers
 from streammetrics.engines.groups import (
     BUCKET,
     STATE,
     Group,
+    GroupFields,
     TextGroups,
     columns_of,
+    field_of,
     group_types,
     grouped,
     piece_of,
@@ -39,12 +42,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ALL_GROUPS: Final = 1 << 31  # no limit in practice: no group overflows into the others
+_MOST_BUCKET: Final = (1 << 31) - 1  # an int32
+_MOST_NUMBER: Final = (1 << 63) - 1  # of a task or an offset
+_BUCKET_HINT: Final = "pass the number of the task's user bucket, or its column"
 _BYTES: Final = 1 << 26  # of states in one emitted batch, unless a single state is larger
 
 
 @dataclass(frozen=True)
 class Task:
-    """One task of a job: `job` is chosen once for each job, `number` identifies the task.
+    """One task of a job: `job` is chosen once for each job, `number` from 0 identifies the task.
 
     Each emission notes `job/tasks: [number, number + 1)`, so a retry refuses to merge with the
     first try.
@@ -52,6 +58,11 @@ class Task:
 
     job: str
     number: int
+
+    def __post_init__(self) -> None:
+        hint = "pass another number for each task of the job"
+        number = check_number(self.number, 0, _MOST_NUMBER, "Task.number", hint)
+        object.__setattr__(self, "number", number)
 
 
 @dataclass(frozen=True)
@@ -94,15 +105,9 @@ class Counted:
         """Add the positions of these rows."""
         if self._positions is None or not batch.num_rows:
             return
-        column = batch.column(self._positions.offset)
-        if column.null_count:
-            raise InputError(
-                expected="an offset in each row",
-                got=f"{column.null_count} nulls",
-                where=f"column {self._positions.offset!r}",
-                hint="leave these rows out, or pass a Task instead",
-            )
-        offsets = np.array(numbers(column), np.int64)
+        for name in (*self._positions.source, self._positions.offset):
+            field_of(batch.schema, name, "counted")
+        offsets = _offsets(batch.column(self._positions.offset), self._positions.offset)
         sources = grouped(batch, self._positions.source)
         for code, source in enumerate(sources.values):
             source_offsets = offsets[sources.codes == code]
@@ -126,6 +131,29 @@ class Counted:
         return encoded_ranges([(source, piece, start, end) for source, (start, end) in ranges])
 
 
+def _offsets(column: pa.Array, name: str) -> NDArray[np.integer]:
+    """The offsets of rows; InputError for other values."""
+    import pyarrow as pa
+
+    got = ""
+    if column.null_count:
+        got = f"{column.null_count} nulls"
+    elif not pa.types.is_integer(column.type):
+        got = str(column.type)
+    else:
+        offsets = cast("NDArray[np.integer]", numbers(column))
+        low, high = int(offsets.min()), int(offsets.max())
+        if low >= 0 and high <= _MOST_NUMBER:
+            return offsets
+        got = shown(low if low < 0 else high)
+    raise InputError(
+        expected=f"an offset in each row, an integer from 0 to {_MOST_NUMBER}",
+        got=got,
+        where=f"column {name!r}",
+        hint="leave these rows out, or pass a Task instead",
+    )
+
+
 def partial(
     batches: Iterable[pa.RecordBatch],
     spec: Accumulator,
@@ -144,11 +172,12 @@ def partial(
     spec: an empty accumulator. columns: argument of its `update` -> column of the batches
     (default: the same names) or expression of columns; where: the condition on rows; both as in
     `Accumulator.update_from`. by: group columns, of strings, integers or bools; a null is its own
-    group. bucket: the number of the task's user bucket, or its column; the rows of each bucket have
-    their own states. counted: the provenance of each state. sealing: seal each state; its users
-    must be complete in this task, see `seal`.
+    group. bucket: the number of the task's user bucket, from 0 to 2³¹ - 1, or its column; the rows
+    of each bucket have their own states. counted: the provenance of each state. sealing: seal each
+    state; its users must be complete in this task, see `seal`.
 
-    Raises InputError for rows that the metric refuses, and for missing columns.
+    Raises InputError for rows that the metric refuses, for missing columns, and for group columns
+    whose type differs between batches.
 
     >>> import pyarrow as pa
     >>> from streammetrics import Ratio
@@ -158,16 +187,15 @@ def partial(
     >>> made["variant"].to_pylist(), merged(made["state"].to_pylist()).compute().ratio
     (['a', 'b'], 0.3333333333333333)
     """
-    schema, ranges = None, Counted(counted)
-    keys = [*by, bucket] if isinstance(bucket, str) else [*by]
-    states = StatesOfGroups(spec, keys, TableRequest({}, "partial", columns, where))
+    if not isinstance(bucket, str):
+        bucket = check_number(bucket, 0, _MOST_BUCKET, "partial(bucket)", _BUCKET_HINT)
+    ranges, request = Counted(counted), TableRequest({}, "partial", columns, where)
+    states = StatesOfGroups(spec, by, request, bucket if isinstance(bucket, str) else None)
     for batch in batches:
-        if schema is None:
-            schema = states_schema(batch.schema, by)
-            group_types(batch.schema, [name for name in keys if name not in (BUCKET, STATE)])
         states.update(batch)
         ranges.see(batch)
-    if schema is not None:
+    if states.fields is not None:
+        schema = _states_schema(states.fields[: len(by)])
         yield from _emitted(_rows_of(states, bucket, ranges, sealing), schema, len(by))
 
 
@@ -186,7 +214,8 @@ def states_by_group(
     of their keys. spec, by, columns and where: as in `partial`; a bool stays a bool. The states do
     not depend on how the rows are cut into batches; many rows at once cost less a row.
 
-    Raises InputError for rows that the metric refuses, and for missing columns.
+    Raises InputError for rows that the metric refuses, for missing columns, and for group columns
+    whose type differs between batches.
 
     >>> import pyarrow as pa
     >>> from streammetrics import Ratio
@@ -196,25 +225,42 @@ def states_by_group(
     {('a',): 0.5, ('b',): 0.0}
     """
     states = StatesOfGroups(spec, by, TableRequest({}, "states_by_group", columns, where))
-    fields: list[pa.Field] | None = None
     for batch in batches:
-        fields = group_types(batch.schema, by) if fields is None else fields
         states.update(batch)
     groups = states.groups()
-    yield from zip(typed_groups(groups, fields or ()), map(states.state, groups), strict=True)
+    yield from zip(
+        typed_groups(groups, states.fields or ()), map(states.state, groups), strict=True
+    )
 
 
 class StatesOfGroups:
-    """The states of the groups of rows: one state if there are no columns of groups."""
+    """The states of the groups of rows: one state if there are no columns of groups.
 
-    def __init__(self, spec: Accumulator, by: Sequence[str], request: TableRequest) -> None:
-        self.spec, self.by, self.request = spec, by, request
+    bucket: a column whose values are the last of a group.
+    """
+
+    def __init__(
+        self,
+        spec: Accumulator,
+        by: Sequence[str],
+        request: TableRequest,
+        bucket: str | None = None,
+    ) -> None:
+        self.spec, self.request = spec, request
+        self.by = by if bucket is None else [*by, bucket]
+        self.group_fields = GroupFields(by, bucket)
         self.per_key = PerKey(spec, max_keys=_ALL_GROUPS)
         self.whole: Accumulator | None = None  # of all rows, where no column tells groups apart
         self.texts = TextGroups()  # of the only column
 
+    @property
+    def fields(self) -> list[pa.Field] | None:
+        """The output fields of the columns of groups; None before the first batch."""
+        return self.group_fields.fields
+
     def update(self, batch: pa.RecordBatch) -> None:
         """Count the rows of a batch, all or none."""
+        self.group_fields.see(batch.schema)
         if not batch.num_rows:
             return
         # Not `update`: its argument `keys` may also be a column of the metric.
@@ -238,7 +284,7 @@ class StatesOfGroups:
         self, batch: pa.RecordBatch, kept_rows: NDArray[np.intp] | None
     ) -> DictionaryColumn:
         """The group of each of these rows."""
-        if len(self.by) == 1 and self.by[0] in batch.schema.names:
+        if len(self.by) == 1:
             index = self.per_key.states.index[0]
             column = self.texts.column(batch.column(self.by[0]), kept_rows, index)
             if column is not None:
@@ -268,16 +314,13 @@ class StatesOfGroups:
 def _rows_of(
     states: StatesOfGroups, bucket: int | str, ranges: Counted, sealing: Sealing | None
 ) -> Iterator[tuple[Group, int, bytes]]:
+    keys = states.groups()
+    if isinstance(bucket, str):  # all are checked before the first row
+        places = [(key[:-1], _bucket(key[-1], bucket)) for key in keys]
+    else:
+        places = [(key, bucket) for key in keys]
     encoded = states.encoded() if sealing is None else repeat(b"")
-    for key, data in zip(states.groups(), encoded, strict=sealing is None):
-        group, number = (key[:-1], key[-1]) if isinstance(bucket, str) else (key, bucket)
-        if not isinstance(number, int):
-            raise InputError(
-                expected="an integer in each row, the number of the user bucket",
-                got=repr(number),
-                where=f"column {bucket!r}",
-                hint="compute the bucket from the hash of a user that is never null",
-            )
+    for key, (group, number), data in zip(keys, places, encoded, strict=sealing is None):
         piece = piece_of(group, number)
         if sealing is not None:
             state = states.state(key)
@@ -286,6 +329,18 @@ def _rows_of(
             yield group, number, sealed.to_file_bytes()
         else:
             yield group, number, frame(FILE_MAGIC, ranges.encoded(piece), data)
+
+
+def _bucket(number: Scalar, column: str) -> int:
+    """The number of a bucket in this column; InputError for any other value."""
+    if isinstance(number, int) and 0 <= number <= _MOST_BUCKET:
+        return number
+    raise InputError(
+        expected=f"the number of the user bucket, from 0 to {_MOST_BUCKET}, in each row",
+        got=shown(number),
+        where=f"column {column!r}",
+        hint="compute the bucket from the hash of a user that is never null",
+    )
 
 
 def _emitted(
@@ -319,11 +374,13 @@ def states_schema(schema: pa.Schema, by: Sequence[str]) -> pa.Schema:
     >>> states_schema(pa.schema({"variant": pa.string(), "score": pa.float32()}), ["variant"]).names
     ['variant', 'bucket', 'state']
     """
+    return _states_schema(group_types(schema, by))
+
+
+def _states_schema(fields: Sequence[pa.Field]) -> pa.Schema:
     import pyarrow as pa
 
-    return pa.schema(
-        [*group_types(schema, by), pa.field(BUCKET, pa.int32()), pa.field(STATE, pa.binary())]
-    )
+    return pa.schema([*fields, pa.field(BUCKET, pa.int32()), pa.field(STATE, pa.binary())])
 
 
 def update_from(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.batch import Batch
-from streammetrics.core.checks import numbers, same_length
+from streammetrics.core.checks import column_codes, numbers, same_length
+from streammetrics.core.conversion import converted, vector
 from streammetrics.core.errors import InputError, SettingsError, bad_rows, shown
 from streammetrics.core.event_times import milliseconds
 from streammetrics.core.ids.keys import dictionary_column
@@ -143,16 +144,17 @@ def kinds_of(
 def _picked(column: Given, indices: Positions, n: int, name: str) -> Given:
     """The column, of n rows, at these indices."""
     if isinstance(column, DictionaryColumn):
-        codes = np.asarray(column.codes)
+        codes: NDArray[Any] = vector(column.codes, f"{name}.codes")
         same_length(n, codes, name, "ids")
-        used, places = np.unique(codes[indices], return_inverse=True)
+        picked_codes = column_codes(DictionaryColumn(codes[indices], column.values), name)
+        used, places = np.unique(picked_codes, return_inverse=True)
         return DictionaryColumn(
             places.astype(np.intp), tuple(column.values[i] for i in used.tolist())
         )
     if isinstance(column, list | tuple):
         same_length(n, column, name, "ids")
         return [column[i] for i in indices.tolist()]
-    array = column if isinstance(column, np.ndarray) else np.asarray(column)
+    array = column if isinstance(column, np.ndarray) else converted(column, name)
     if not array.ndim:
         return array  # its check raises the error
     same_length(n, array, name, "ids")
@@ -160,9 +162,8 @@ def _picked(column: Given, indices: Positions, n: int, name: str) -> Given:
 
 
 def _checked_at(column: Given, kind: str, name: str, indices: Positions, n: int) -> Values:
-    picked = _picked(column, indices, n, name)
     try:
-        return checked(picked, kind, name)  # type: ignore[arg-type]
+        return checked(_picked(column, indices, n, name), kind, name)  # type: ignore[arg-type]
     except InputError as error:
         raise _event_error(error, indices, name) from None
 
@@ -208,9 +209,9 @@ def event_words(event_ids: Given, n: int) -> Words:
         indices = np.array([i for i, value in enumerate(event_ids) if value is not None], np.intp)
     elif isinstance(event_ids, DictionaryColumn):
         has_id = np.array([value is not None for value in event_ids.values], np.bool_)
-        indices = np.flatnonzero(has_id[event_ids.codes])
-    picked = _picked(event_ids, indices, n, "event_ids")
+        indices = np.flatnonzero(has_id[column_codes(event_ids, "event_ids")])
     try:
+        picked = _picked(event_ids, indices, n, "event_ids")
         words = unit_hashes(picked, _EVENT_SALT, "event_ids")  # type: ignore[arg-type]
     except InputError as error:
         raise _event_error(error, indices, "event_ids") from None

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeGuard, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.checks import MAX_GRADE
+from streammetrics.core.checks import MAX_GRADE, column_codes
 from streammetrics.core.conversion import plain
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.ids.group_ids import members_text
@@ -397,7 +397,7 @@ def _listed(column: object, where: str) -> list[Any]:
         values = _listed(column.values, where)
         return [values[start:end] for start, end in pairwise(column.offsets.tolist())]
     if isinstance(column, DictionaryColumn):
-        return [column.values[code] for code in column.codes.tolist()]
+        return [column.values[code] for code in column_codes(column, where).tolist()]
     if isinstance(column, (str, bytes, Mapping)) or not isinstance(column, Iterable):
         raise InputError(expected=_FORMS, got=shown(column), where=where, hint="pass one of these")
     return list(column)

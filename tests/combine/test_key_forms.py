@@ -43,6 +43,10 @@ FORMS = {
         [("a", True), ("a", DAYS[0]), [2.0, None]],
         [("a", "True"), ("a", TEXTS[0]), (2, None)],
     ),
+    "surrogates": (
+        ["\ud83d\ude00", ("a", "\ud83d\ude00"), "\ud83d"],
+        ["\U0001f600", ("a", "\U0001f600"), "\ud83d"],
+    ),
     "equal numbers": ([1, 1.0, np.float64(1)], [1, 1, 1]),
     "dictionary of equal numbers": (
         DictionaryColumn(np.array([0, 1, 2]), (1, 1.0, True)),

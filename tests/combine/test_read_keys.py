@@ -5,9 +5,13 @@ from __future__ import annotations
 from random import Random
 from typing import TypeAlias
 
+import numpy as np
 import pytest
 
-from streammetrics import Accumulator, PerKey, Ratio, Windows
+from streammetrics import Accumulator, Panel, PerKey, Ratio, Windows
+from streammetrics.core.rows import DictionaryColumn
+from tests.oracles.maps import rank
+from tests.toys import Tally
 
 Row: TypeAlias = tuple[str, int]  # a key and its window
 DAY_MS = 86_400_000
@@ -77,3 +81,36 @@ def test_keys_of_states_that_were_read_are_held_once_as_long_as_they_are_equal()
     first.update(["key 20"], numerators=[1])
     assert (len(first.keys()), len(second.keys())) == (21, 20)
     assert first.states.index[0] is not second.states.index[0]
+
+
+def test_rows_that_an_equal_state_checked_do_not_say_where_the_other_has_its_keys() -> None:
+    n, values = 9_000, tuple(f"key {i}" for i in range(60_000))
+    ones = np.ones(n)
+    old, new = (DictionaryColumn(np.arange(start, start + n), values) for start in (0, n))
+    state = PerKey(Ratio(), 1_000_000)
+    state.update(old, numerators=ones)
+    first, second = (PerKey.from_bytes(state.to_bytes()) for _ in range(2))
+    rows = first.check(old, numerators=ones)
+    for each in (first, second):
+        each.update_checked(rows)
+    first.update(new, numerators=ones)
+    second.update([f"other {i}" for i in range(n)], numerators=ones)
+    copy = second.copy()
+    for each in (second, copy):
+        each.update(new, numerators=ones)
+    assert second == copy
+    assert len(second.keys()) == 3 * n
+
+
+@pytest.mark.parametrize("limit", [2, 3, 10])
+def test_what_a_state_under_another_limit_takes_is_a_function_of_its_bytes(limit: int) -> None:
+    keys = sorted("abcdefgh", key=rank)
+    state = PerKey(Panel({"t": Tally(64)}), 2)
+    state.update(keys[:4], cells=range(4))
+    for limited in (state.project("t", limit), state.project("t").limited(limit)):
+        states = [limited, PerKey.from_bytes(limited.to_bytes()), limited.empty() + limited]
+        assert states[1] == limited == states[2]
+        for equal in states:
+            equal.update([keys[6]], cells=[6])
+            assert {*equal.keys()} == {*keys[:2], *([keys[6]] if limit > 2 else [])}
+        assert states[1] == limited == states[2]

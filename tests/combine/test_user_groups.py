@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import tracemalloc
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,7 @@ from streammetrics import (
     Quantiles,
     RankingMetrics,
     Ratio,
+    Regression,
     SettingsError,
     Uplift,
     UserGroups,
@@ -35,6 +37,8 @@ from streammetrics import (
 )
 from streammetrics.combine.coarse_form import group_metric, group_scores
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.codec import STATE_MAGIC, Writer, frame
+from streammetrics.core.settings import decode_head
 from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.kernels.inference.variances import jackknife_variance
 from streammetrics.results import headlines_of, value_of, views_of
@@ -446,3 +450,46 @@ def test_quantiles_of_users_who_agree_have_the_interval_of_independent_rows() ->
                 or "too few" in interval.reason
             )
             assert len(set(interval.reason.split("; "))) == len(interval.reason.split("; "))
+
+
+@pytest.mark.parametrize("schema", [b"regression/3", b"regression/2"])
+def test_groups_without_rows_take_no_memory_when_they_are_read(schema: bytes) -> None:
+    metric = UserGroups(Panel({"of_errors": Regression(), "ctr": Ratio()}), 4096)
+    spec = PerKey(metric)
+    head = spec._head().replace(b"regression/3", schema)
+    out = Writer()
+    out.lacking = decode_head(head).lacking
+    out.ints(np.array([40]))
+    out.texts([b"%d" % i for i in range(10, 50)])
+    metric._empty(3)._encode(out)
+    data = frame(STATE_MAGIC, head, out.bytes_())
+    load(spec.to_bytes())  # which imports what it needs
+    tracemalloc.start()
+    try:
+        state = load(data)
+        total = state.copy() + state
+        same = total.to_bytes() == state.to_bytes()
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20  # there are 163,840 groups
+    finally:
+        tracemalloc.stop()
+    assert same and len(data) < 1_000
+    assert (state.to_bytes() == data) is (schema == b"regression/3")
+
+
+@pytest.mark.parametrize("metric", [Ratio(), Panel({"ctr": Ratio(), "both": Ratio()})])
+def test_groups_without_rows_that_were_read_count_as_new_ones(metric: Accumulator) -> None:
+    spec = UserGroups(metric, 2048)
+    rows = {"groups": [1, 2, 3, 1], "numerators": [1, 0, 1, 1]}
+    counted, read = spec.empty(), UserGroups.from_bytes(spec.to_bytes())
+    counted.update(**rows)
+    assert read == spec and read.states.nbytes == 0
+    assert read + counted == counted + read == counted
+    assert repr(read.compute()) == repr(spec.compute())
+    if isinstance(metric, Panel):
+        assert read.project("ctr") == counted.empty().project("ctr")
+    read.update(**rows)
+    assert read == counted
+    keyed = PerKey(spec)
+    keyed += PerKey.from_bytes(keyed.to_bytes())
+    keyed.update(["a", "b", "a", "b"], **rows)
+    assert keyed.state("a") + keyed.state("b") == counted

@@ -9,6 +9,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from streammetrics import (
@@ -397,13 +400,17 @@ def test_a_list_is_refused_for_the_rows_that_are_refused_alone() -> None:
 
 def test_an_integer_of_a_table_is_refused_whatever_numbers_are_beside_it() -> None:
     large, exact = HOLDS + 1, HOLDS + 2
-    for rows in (
+    columns = {"a": [1, large], "b": [0.5, 1.0]}
+    tables: list[Any] = [
+        *(pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)),
+        pd.DataFrame(columns).astype({"a": "Int64", "b": "Float64"}),
         [[large, 1], [0.5, 1]],
         [[0.5, 1], [1.5, large]],
         [(large, 2.0**53)],
         [np.array([large, 1]), np.array([0.5, 1.0])],
         [np.array([large, 1]), np.array([0, 1], np.uint64)],
-    ):
+    ]
+    for rows in tables:
         for metric in (MulticlassAUC(2, exact=True), MulticlassConfusion(2, (1,))):
             with pytest.raises(InputError, match=f"float64 holds exactly.* got {large};"):
                 metric.update([0] * len(rows), rows)

@@ -25,13 +25,15 @@ from streammetrics import (
     HistogramAUC,
     InputError,
     IntraListSimilarity,
-    MulticlassAUC,
+    JoinRows,
     PerKey,
     RankingMetrics,
     Ratio,
     SettingsError,
     SlidingAUC,
+    Units,
     Windows,
+    hash_ids,
 )
 from streammetrics.core.conversion import FLOAT64, array_of, as_float, exact, plain, vector, whole
 from streammetrics.core.ids.keys import dictionary_column
@@ -153,6 +155,31 @@ def test_columns_of_strings_are_ids_and_keys() -> None:
             assert (error.got, error.rows.tolist()) == ("a missing value", [1])
 
 
+def test_a_column_of_texts_keeps_the_zeros_at_their_ends() -> None:
+    texts = ["a", "a\0", "\0"]
+    for make in STRINGS.values():
+        if make is not STRINGS["polars Enum"]:
+            assert vector(make([*texts]), "users").tolist() == texts
+            units = Units()
+            units.update(make([*texts]))
+            assert units.compute().units == 3
+    state = JoinRows({"user": "hashed"}, {"click": "once"}, 10)
+    state.update_impressions([1, 2, 3], [0, 0, 0], user=pl.Series(texts))
+    assert sorted(state.close(100).columns["user"]) == sorted(hash_ids(texts))
+
+
+def test_what_a_library_cannot_convert_is_refused() -> None:
+    wide = pl.Series([0, 1], dtype=pl.Int128)  # numpy has no such type
+    error = refused(Ratio().update, wide)
+    assert (error.where, error.expected) == ("numerators", "what numpy can convert")
+    for column in (wide, [wide, wide], Unreadable()):
+        refused(vector, column, "scores")
+        refused(HistogramAUC().update, [0, 1], column)
+    state = JoinRows({"price": "int64"}, {"click": "once"}, 10)
+    assert refused(state.update_impressions, [1, 2], [0, 0], price=wide).where == "price"
+    assert refused(state.update_outcomes, "click", [1, 2], [0, 0], event_ids=wide).rows.size == 0
+
+
 def test_none_is_a_key_in_a_list_and_missing_in_a_column() -> None:
     for keys in (["a", None], np.array(["a", None], object)):
         assert dictionary_column(keys).values == ("a", None)
@@ -197,15 +224,6 @@ def test_frames_and_columns_of_lists_are_tables() -> None:
         for metric in (similarity, catalog):
             metric.update(np.array([[0, 1]]))
         assert (similarity.compute().ils, catalog.compute().coverage) == (1.0, 0.5)
-
-
-def test_an_integer_of_a_frame_is_refused_whatever_its_other_columns_are() -> None:
-    columns = {"a": [2**53 + 1, 1], "b": [0.5, 1.0]}
-    pandas_frame = pd.DataFrame(columns)
-    nullable = pandas_frame.astype({"a": "Int64", "b": "Float64"})
-    for frame in (pandas_frame, nullable, pl.DataFrame(columns), pa.table(columns)):
-        error = refused(MulticlassAUC(2, exact=True).update, [0, 1], frame)
-        assert (error.where, error.rows.tolist()) == ("scores[0, 0]", [0]), type(frame)
 
 
 def test_columns_of_lists_of_any_length_are_lists_of_items() -> None:
@@ -267,6 +285,13 @@ class Shared:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.values.__dlpack_device__()
+
+
+class Unreadable:
+    """A column of a library with errors of its own."""
+
+    def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+        raise LookupError("no such type")
 
 
 class Frame:

@@ -20,6 +20,12 @@ def test_datetime64_of_every_unit_is_rounded_down() -> None:
         ("ns", [-1, 999_999, 1_000_000], [-1, 0, 1]),
         ("us", [-1, 999, 1_000], [-1, 0, 1]),
         ("25us", [-1, 39, 40], [-1, 0, 1]),
+        ("100ns", [-1, 10_000, 104_137_056 * 10**9], [-1, 1, 10_413_705_600_000]),
+        ("7us", [-1, 143, 2**62], [-1, 1, 7 * 2**62 // 1000]),
+        ("2ns", [-1, 2**63 - 1], [-1, (2**64 - 2) // 10**6]),
+        ("2500us", [-1, 1, 2**60], [-3, 2, 5 * 2**59]),
+        ("ps", [-1, 10**9], [-1, 1]),
+        ("9999999fs", [-1, 2**62], [-1, 9_999_999 * 2**62 // 10**12]),
         ("ms", [-1, 0, 1], [-1, 0, 1]),
         ("s", [-1, 1], [-1000, 1000]),
         ("m", [2], [120_000]),
@@ -27,6 +33,8 @@ def test_datetime64_of_every_unit_is_rounded_down() -> None:
         ("D", [1], [24 * HOUR]),
         ("W", [1], [168 * HOUR]),
         ("M", [1], [31 * 24 * HOUR]),
+        ("3M", [-1], [-92 * 24 * HOUR]),
+        ("Y", [-1, 2], [-365 * 24 * HOUR, 730 * 24 * HOUR]),
     ):
         datetimes = np.array(ticks, np.int64).view(f"M8[{unit}]")
         swapped = datetimes.astype(datetimes.dtype.newbyteorder())
@@ -45,6 +53,22 @@ def test_datetimes_with_zones_are_the_same_moments() -> None:
         (-HOUR, 0),
         (times[0] // HOUR * HOUR, times[0] // HOUR * HOUR + HOUR),
     )
+
+
+@pytest.mark.parametrize(
+    ("unit", "ticks"),
+    [
+        ("4ms", 2**62),
+        ("2s", 2**53),
+        ("2500us", 2**62),
+        ("M", 10**15),
+        ("5Y", 2**62),
+        ("Y", -(2**62)),
+    ],
+)
+def test_datetime64_beyond_the_milliseconds_of_64_bits_is_refused(unit: str, ticks: int) -> None:
+    with pytest.raises(InputError, match=r"t\[1\]: expected times whose milliseconds are an int64"):
+        milliseconds(np.array([0, ticks], np.int64).view(f"M8[{unit}]"), "t")
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,9 @@ def test_a_limit_refuses_factors_outside_of_it() -> None:
         with pytest.raises(InputError, match=r"rewards in \[0, 2\].*or leave limit out"):
             limited.update([0.5], [0.5], [reward])
     assert limited.compute() == 4
+    tenth = np.array([0.1], np.float32)  # is above the float64 of 0.1
+    with pytest.raises(InputError, match=r"rewards in \[0, 0.1\], got 0.1"):
+        Value(limit=0.1).update([0.5], [0.5], tenth)
 
 
 def test_a_setting_that_is_no_factor_is_refused() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -17,6 +18,7 @@ from streammetrics import (
     Accumulator,
     GroupedScores,
     InputError,
+    Moments,
     MulticlassAUC,
     OverlapError,
     RankingMetrics,
@@ -29,6 +31,7 @@ from streammetrics.engines import (
     Positions,
     Sealing,
     Task,
+    aggregate,
     merge_all,
     merged,
     partial,
@@ -115,6 +118,16 @@ def test_the_bucket_may_be_a_number_or_a_column() -> None:
         states(table, SPEC, bucket="variant")
 
 
+@pytest.mark.parametrize("number", [-1, 2**31, 2**40, None])
+def test_a_bucket_that_is_not_the_number_of_one_is_refused(number: int | None) -> None:
+    table = log(10)
+    numbers = pa.array([0] * 9 + [number], pa.int64())
+    with pytest.raises(InputError, match="the number of the user bucket, from 0 to 2147483647"):
+        states(table.append_column("b", numbers), SPEC, bucket="b")
+    with pytest.raises(SettingsError, match=r"partial\(bucket\): expected a whole number"):
+        states(table, SPEC, bucket=number)
+
+
 def test_columns_that_are_not_there_are_named() -> None:
     table = log(10)
     with pytest.raises(InputError, match="the column 'labels'"):
@@ -128,6 +141,42 @@ def test_columns_that_are_not_there_are_named() -> None:
             states(table, SPEC, group_columns)
     with pytest.raises(InputError, match="each once"):
         states(table, SPEC, ["variant", "variant"])
+
+
+BY_TYPES = [
+    ([True], [7]),
+    ([1], ["a"]),
+    (["a"], [1]),
+    (pa.array([1], pa.int8()), pa.array([1000], pa.int64())),
+    (["a"], [1.5]),
+    (["a"], None),
+]
+READERS = [partial, states_by_group, aggregate]
+
+
+@pytest.mark.parametrize(("first", "later"), BY_TYPES)
+@pytest.mark.parametrize("read", READERS)
+def test_a_group_column_of_another_type_in_a_later_batch_is_refused(
+    read: Any, first: Any, later: Any
+) -> None:
+    rows = pa.record_batch({"v": first, "values": [1.0]})
+    other = {"values": [1.0]} if later is None else {"values": [1.0], "v": later}
+    with pytest.raises(InputError, match="by"):
+        list(read([rows, rows, pa.record_batch(other)], Moments(), ["v"]))
+
+
+@pytest.mark.parametrize("first", [pa.string(), pa.large_string(), pa.null()])
+@pytest.mark.parametrize("later", [pa.string(), pa.dictionary(pa.int8(), pa.string()), pa.null()])
+def test_a_group_column_may_hold_texts_or_nulls_in_several_ways(first: Any, later: Any) -> None:
+    columns = [
+        pa.array([None] if pa.types.is_null(kind) else ["a"], kind)
+        for kind in (first, later, first)
+    ]
+    batches = [pa.record_batch({"v": column, "values": [1.0]}) for column in columns]
+    expected = {None if pa.types.is_null(kind) else "a" for kind in (first, later)}
+    (rows,) = partial(batches, Moments(), ["v"])
+    assert {*rows["v"].to_pylist()} == expected
+    assert merged(rows["state"].to_pylist()).compute().rows == 3  # type: ignore[attr-defined]
 
 
 def test_rows_that_the_metric_refuses_are_refused() -> None:
@@ -249,9 +298,29 @@ def test_positions_are_the_ranges_of_the_tasks_rows() -> None:
     backwards = table.take(pa.array(np.arange(N)[::-1]))
     (row,) = states(backwards, SPEC, counted=positions)
     assert list(load(row["state"]).provenance) == ranges
-    missing = table.set_column(7, "offset", pa.array([None] * N, pa.int64()))
-    with pytest.raises(InputError, match="an offset in each row"):
-        states(missing, SPEC, counted=positions)
+
+
+@pytest.mark.parametrize(
+    "offset", [None, -3, 2**63, 1.5, math.nan, "7", datetime(2026, 1, 1, tzinfo=UTC)]
+)
+def test_an_offset_that_is_no_position_is_refused(offset: Any) -> None:
+    kind = {int: pa.uint64() if offset == 2**63 else None, type(None): pa.int64()}.get(type(offset))
+    rows = pa.record_batch({"values": [0.5], "o": pa.array([offset], kind), "v": ["a"]})
+    with pytest.raises(InputError, match="column 'o': expected an offset in each row"):
+        list(partial([rows], Moments(), counted=Positions(("v",), "o")))
+
+
+def test_columns_of_positions_that_are_not_there_are_named() -> None:
+    rows = pa.record_batch({"values": [0.5], "o": [1], "v": ["a"]})
+    for positions in (Positions(("v",), "nobody"), Positions(("v", "nobody"), "o")):
+        with pytest.raises(InputError, match="counted: expected one of the columns"):
+            list(partial([rows], Moments(), counted=positions))
+
+
+@pytest.mark.parametrize("number", [-1, 1.5, None, 2**63])
+def test_a_task_has_a_number_from_0(number: Any) -> None:
+    with pytest.raises(SettingsError, match=r"Task.number: expected a whole number from 0"):
+        Task("job", number)
 
 
 def test_tasks_that_have_whole_users_seal_them() -> None:

@@ -141,6 +141,26 @@ def _outcome(state: Accumulator, columns: Given, *, direct: bool = False) -> byt
     return state.to_bytes()
 
 
+def test_rows_that_wait_are_forgotten_only_after_their_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(state: object, **columns: object) -> None:
+        raise InputError(expected="no", got="yes", where="keys[0]", hint="none")
+
+    state, expected = PerKey(Ratio()), PerKey(Ratio())
+    for i in range(3):
+        state.update(["a"], numerators=[i])
+    expected.update(["a"] * 3, numerators=[0, 1, 2])
+    with monkeypatch.context() as patch:  # an intake that accepts what the check refuses
+        patch.setattr(PerKey, "check", refuse)
+        for _ in range(2):
+            with pytest.raises(InputError):
+                state.compute()
+    state.update(["a"], numerators=[3])
+    expected.update(["a"], numerators=[3])
+    assert state == expected
+
+
 def test_a_large_batch_is_left_to_the_check_unread() -> None:
     for columns in (
         {"lists": np.tile(np.arange(10), (20_000, 1))},

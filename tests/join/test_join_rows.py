@@ -117,6 +117,18 @@ def test_an_error_names_the_event_among_all_events() -> None:
     assert state.compute().outcomes == {"click": 1}  # a dictionary may name more than there is
 
 
+def test_codes_of_a_column_are_checked_where_the_event_has_it() -> None:
+    state = rows(columns={"page": "key"})
+    kinds, pages = ["click", "impression"], ("a", "b")
+    state.update(kinds, [1, 2], [0, 0], page=DictionaryColumn(np.array([-1, 1]), pages))
+    pages_of_rows: Any = state.close(100).columns["page"]
+    assert [pages_of_rows.values[code] for code in pages_of_rows.codes] == ["b"]
+    for codes, where in ([[0, -1], "page[1]"], [[0.0, 1.0], "page[1]"], [[[0], [1]], "page.codes"]):
+        with pytest.raises(InputError) as caught:
+            state.update(kinds, [3, 4], [0, 0], page=DictionaryColumn(np.array(codes), pages))
+        assert caught.value.where == where
+
+
 @pytest.mark.parametrize("bad", [1.5, True, 1 << 63, None])
 def test_a_time_that_is_none_closes_nothing(bad: Any) -> None:
     state = rows()

@@ -15,15 +15,12 @@ from functools import cache, partial
 from random import Random
 from typing import Any
 
-import hypothesis
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from streammetrics import StateError, load
 from streammetrics.core.codec import FILE_MAGIC, STATE_MAGIC, frame, unframe
 from streammetrics.testing import Case
-from tests.cases import CASES
+from tests.cases import CASES, drawn_rows
 from tests.depth import classes_first, first_of_each_class, tries
 
 pytestmark = pytest.mark.xdist_group("hostile")  # one worker makes the small states, once
@@ -48,16 +45,8 @@ HUGE = [
 
 @cache
 def small_state(case: Case[Any], rows: int = 7) -> bytes:
-    """The bytes of a state of a few rows, the last that hypothesis thinks of."""
-    samples: list[Sequence[Any]] = []
-
-    @hypothesis.settings(max_examples=3, phases=[hypothesis.Phase.generate])
-    @given(st.lists(case.row, min_size=rows, max_size=rows))
-    def draw(sample: Sequence[Any]) -> None:
-        samples.append(sample)
-
-    draw()
-    return case.fed(samples[-1]).to_bytes()
+    """The bytes of a state of a few rows."""
+    return case.fed(drawn_rows(case, rows)).to_bytes()
 
 
 def opened(data: bytes, magic: bytes = STATE_MAGIC) -> tuple[bytes, bytes]:

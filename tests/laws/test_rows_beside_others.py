@@ -15,7 +15,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from streammetrics import BinaryConfusion, InputError, OffPolicy
+from streammetrics import BinaryConfusion, InputError
 from streammetrics.testing import Case
 from tests.cases import CASES
 from tests.depth import first_of_each_class
@@ -25,7 +25,7 @@ _HOLDS: Final = 2**53  # up to which float64 holds every integer
 _TIME: Final = np.datetime64("2026-01-01")
 NEIGHBOURS: Final[list[Any]] = [0, 0.5, _HOLDS + 1, 2.0**53, np.uint64(1)]
 VALUES: Final[list[Any]] = [
-    *(*NEIGHBOURS, 1, -_HOLDS - 1, 2**54, 2**63, 10**400, np.nan, np.inf, None, []),
+    *(*NEIGHBOURS, True, -_HOLDS - 1, 2**54, 2**63, 10**400, np.nan, np.inf, None, []),
     *(np.int64(1), np.int64(_HOLDS + 1), np.uint64(_HOLDS + 1), np.longdouble(1)),
     *(Decimal("0.5"), Fraction(1, 2), np.timedelta64(1, "s"), np.timedelta64(1), _TIME),
 ]
@@ -90,9 +90,8 @@ def two_rows(case: Case[Any]) -> Sequence[Any]:
     return drawn[-1]
 
 
-# Rewards of OffPolicy that wait are refused too late.
 COUNTED = [
-    *(case for case in first_of_each_class(CASES) if not isinstance(case.empty, OffPolicy)),
+    *first_of_each_class(CASES),
     *(case for case in WEIGHTED if isinstance(case.empty, BinaryConfusion)),
 ]
 

@@ -57,7 +57,7 @@ class CommitLimits:
     def is_too_large(self, commit: Commit) -> bool:
         """Whether a smaller commit would make smaller rows. If so, the next commits are smaller."""
         span, limit = commit.end - commit.start, self._spans.get(commit.head.partition)
-        is_one = span <= 1 or (limit is not None and span > limit)  # a record, and a hole behind it
+        is_one = span <= 1 or (limit is not None and span > limit)  # a hole, and a record after it
         if is_one or all(len(shard.state) <= self._limit for shard in commit.shards):
             return False
         self._spans[commit.head.partition] = span // 2
@@ -75,17 +75,17 @@ class CommitLimits:
         )
 
     def parts(self, chunk: Chunk) -> Iterator[Chunk]:
-        """A chunk in parts of at most the offsets that one commit may cover."""
+        """A chunk in parts of at most the offsets that one commit may cover. A longer part is one
+        record after a hole, or a hole."""
         span = self._spans.get(chunk.partition, chunk.end - chunk.start)
         first, start = 0, chunk.start
-        while chunk.end - start > span:
+        while chunk.end - start > span and first < len(chunk):
             last = max(bisect_left(chunk.offsets, start + span, first), first + 1)
-            if last >= len(chunk):
-                break
-            end = chunk.offsets[last]
+            end = min(max(chunk.offsets[last - 1] + 1, start + span), chunk.end)
             yield chunk.part(first, last, start, end)
             first, start = last, end
-        yield chunk.part(first, len(chunk), start, chunk.end) if first else chunk
+        if start < chunk.end or not first:
+            yield chunk.part(first, len(chunk), start, chunk.end) if first else chunk
 
 
 class ErrorBudgetExceeded(Exception):

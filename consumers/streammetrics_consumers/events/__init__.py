@@ -13,6 +13,7 @@ from typing import Final, Literal
 from streammetrics_consumers.model.chunk import Chunk, Cut
 from streammetrics_consumers.model.commit import Refused
 
+MAX_MS: Final = (1 << 63) - 1  # no time of a record is greater
 PAYLOAD_BYTES: Final = 4096  # kept of a refused event; size and hash cover the whole event
 
 Reason = Literal[
@@ -26,14 +27,14 @@ Reason = Literal[
     "not_arrow",  # a message that is not an Arrow IPC stream, or is an unsupported one
     "too_many_events",  # in one message
     "bad_key",  # a record key that is not UTF-8, or not the JSON object that a path needs
-    "bad_header",  # a repeated header, or one that is not UTF-8
+    "bad_header",  # a repeated header, one that is not UTF-8, or one whose name is not
     "not_csv",  # the number of values differs from the header, or broken quotes
     "two_documents",  # more than one JSON value in a record
     "not_a_number",  # NaN or Infinity, which JSON does not have
     "not_an_object",
     "missing_field",  # of the event, the key or the headers
     "wrong_type",
-    "out_of_range",  # a number that does not fit 64 bits, a time outside of the calendar
+    "out_of_range",  # a number that no double holds or 64 bits do not, a time that no calendar has
     "bad_time",  # not ISO 8601 with a zone
     "too_long",  # a name longer than MAX_TEXT
     "unknown_variant",
@@ -46,6 +47,10 @@ Reason = Literal[
     "future",  # further ahead of its record's timestamp than windows.max_ahead_s
     "metric",  # a metric refuses the values: a label 2, a probability 1.5
 ]
+# A field that is not there or cannot be read as what it is for. The decoder of JSON then reads no
+# further. Columns can be read further, but these reasons come first there too, so that an event is
+# refused alike in every format.
+UNREAD: Final = frozenset({"missing_field", "wrong_type", "not_a_number", "out_of_range"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ def refused(chunk: Chunk, i: int, why: Unfit) -> Refused:
         payload=value[:PAYLOAD_BYTES],
         size=whole.size,
         sha256=whole.sha256,
-        record_ms=None if time is None or time < 0 else int(time),
+        record_ms=None if time is None or not 0 <= time <= MAX_MS else int(time),
     )
 
 

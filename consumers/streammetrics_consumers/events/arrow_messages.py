@@ -1,13 +1,15 @@
 """Messages that are Arrow IPC streams (or files): a row of their record batches is an event.
 
-The numbers of rows and buffers and the decompressed size are bounded before Arrow allocates
-anything. Only columns that are read are decoded, each fully validated. Supported types are numbers,
-booleans, texts, timestamps with a zone, lists of numbers, and structs, whose fields a dotted path
-selects. A message is refused for a needed column of any other type, and for dictionary batches.
+The numbers of rows, buffers and values in lists and the decompressed size are bounded before Arrow
+allocates anything. Only columns that are read are decoded, each fully validated. Supported types
+are numbers, booleans, texts, timestamps with a zone, lists of numbers, and structs, whose fields a
+dotted path selects. A message is refused for a needed column of any other type, and for dictionary
+batches.
 
 The layout of a message is read before any allocation of its size: a record batch consists of a
 flatbuffer (lengths and offsets) and a body (the buffers). Compressed buffers begin with their
-decompressed size, which a hostile message may set to any value. Source:
+decompressed size, which a hostile message may set to any value. Values of the type null have no
+buffer, and a bit becomes a Python object, so the lengths of arrays are read too. Source:
 https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
 and format/Message.fbs of Apache Arrow.
 """
@@ -15,9 +17,9 @@ and format/Message.fbs of Apache Arrow.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -31,19 +33,21 @@ from streammetrics_consumers.events.messages import (
     too_large,
     too_many,
 )
-from streammetrics_consumers.model.chunk import Values
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_OPEN_BYTES: Final = 64 << 20  # of the buffers of one message, decompressed
+MAX_LISTED: Final = 64 << 20  # values in the lists of one message: as many as bytes
+_ROW_BYTES: Final = 40  # of a row whose columns take none: 200,000 of these are 8 MB
 _FILE: Final = b"ARROW1\0\0"
 _CONTINUED: Final = b"\xff\xff\xff\xff"
 _HEADER: Final = 2  # the field of a Message that holds the batch
-_LENGTH, _BUFFERS, _COMPRESSION = 0, 2, 3  # the fields of a RecordBatch
+_LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3  # the fields of a RecordBatch
+_NODE: Final = struct.Struct("<qq")  # length of an array, number of nulls
 _BUFFER: Final = struct.Struct("<qq")  # offset in the body, length
 _SIZE: Final = struct.Struct("<q")
-MAX_BUFFERS: Final = 100_000
+MAX_BUFFERS: Final = 100_000  # and arrays of one batch
 
 
 def schema_bytes(message: bytes) -> bytes:
@@ -78,12 +82,12 @@ def open_arrow(
         else:
             tables.append(table)
             counts[i] = table.num_rows
-    batches = pyarrow.concat_tables(tables).combine_chunks().to_batches() if tables else []
-    columns: Mapping[str, Values] = {path: [] for path in paths}
-    texts: Sequence[bytes] = ()  # of refused events, for quarantine
-    if batches:
-        columns, texts = ArrowColumns(batches[0], checked=True), RowTexts(batches[0])
-    chunk = replace(chunk_of_events(events.messages, counts, texts), columns=columns)
+    batch = pyarrow.record_batch([pyarrow.nulls(0)] * len(paths), list(paths))
+    if counts.any():
+        # One: the decoder opens few messages together, whose texts have far less than 2 GiB.
+        (batch,) = pyarrow.concat_tables(tables).combine_chunks().to_batches()
+    chunk = chunk_of_events(events.messages, counts, RowTexts(batch, checked=True))
+    chunk = replace(chunk, columns=ArrowColumns(batch, checked=True))
     return replace(events, refused=refused, chunk=chunk, rows=np.arange(len(chunk)))
 
 
@@ -99,13 +103,11 @@ def table_of(
 
     if not message:
         return EMPTY
-    payload = pyarrow.py_buffer(message)
-    if message.startswith(_FILE):
-        payload = payload.slice(len(_FILE))  # a file holds a stream, followed by an index
+    payload = _stream(message)
     try:
-        unfit = _bounds_refusal(payload)
-        if unfit is not None:
-            return unfit
+        size = _bounded_size(payload)
+        if isinstance(size, Unfit):
+            return size
         schema = pyarrow.ipc.open_stream(payload).schema
         typed = [path for path in paths if path not in optional]
         return unread(schema, needed, typed) or _table(payload, schema, paths)
@@ -114,48 +116,78 @@ def table_of(
         return Unfit("not_arrow", None, f"expected an Arrow IPC stream: {error}"[:200])
 
 
+def open_size(message: bytes) -> int:
+    """About the bytes that the events of a message need; the size of a message that is refused."""
+    import pyarrow
+
+    try:
+        size = _bounded_size(_stream(message))
+    except (pyarrow.ArrowException, BadLayout, OSError, ValueError, OverflowError):
+        return len(message)
+    return len(message) if isinstance(size, Unfit) else size
+
+
+def _stream(message: bytes) -> pa.Buffer:
+    """The stream of a message; a file holds one, followed by an index."""
+    import pyarrow
+
+    payload = pyarrow.py_buffer(message)
+    return payload.slice(len(_FILE)) if message.startswith(_FILE) else payload
+
+
 def _table(payload: pa.Buffer, schema: pa.Schema, paths: Sequence[str]) -> pa.Table:
     """The columns of a message that these paths select, fully validated."""
     import pyarrow.ipc
 
-    tops = {path.partition(".")[0] for path in paths} | set(paths)
-    positions = [i for i, name in enumerate(schema.names) if name in tops]
+    # A name may have dots, so that a path is a name, begins with one, or is the beginning of one.
+    dotted = [f"{path}." for path in paths]
+    positions = [
+        i
+        for i, name in enumerate(schema.names)
+        if any(f"{name}.".startswith(path) or path.startswith(f"{name}.") for path in dotted)
+    ]
     options = pyarrow.ipc.IpcReadOptions(use_threads=False, included_fields=positions or [0])
     table = pyarrow.ipc.open_stream(payload, options=options).read_all()
     table.validate(full=True)
     return table
 
 
-def _bounds_refusal(payload: pa.Buffer) -> Unfit | None:
-    """The refusal of a message that is too large or has dictionary batches; None otherwise."""
-    import pyarrow
+def _bounded_size(payload: pa.Buffer) -> int | Unfit:
+    """About the bytes that the events of a message need; the refusal of a message that is too large
+    or has dictionary batches."""
+    import pyarrow.ipc
 
     reader = pyarrow.ipc.MessageReader.open_stream(payload)
-    rows = nbytes = 0
+    rows = nbytes = listed = 0
     while True:
         try:
             message = reader.read_next_message()
         except StopIteration:
-            return None
+            return nbytes + listed + rows * _ROW_BYTES
         if message.type == "dictionary":
             return Unfit("not_arrow", None, "dictionary batches are not read; send plain texts")
         if message.type != "record batch":
             continue
-        count, opened = batch_layout(memoryview(message.metadata), memoryview(message.body))
-        rows, nbytes = rows + count, nbytes + opened
-        if count < 0 or rows > MAX_EVENTS:
+        layout = batch_layout(memoryview(message.metadata), memoryview(message.body))
+        rows, nbytes = rows + layout.rows, nbytes + layout.nbytes
+        listed += layout.listed
+        if layout.rows < 0 or rows > MAX_EVENTS:
             return too_many(rows)
         if nbytes > MAX_OPEN_BYTES:
             return too_large(nbytes, MAX_OPEN_BYTES)
+        if listed > MAX_LISTED:
+            detail = f"{listed} values in lists, at most {MAX_LISTED} may be"
+            return Unfit("too_large", None, detail)
 
 
 def unread(schema: pa.Schema, needed: Sequence[str], paths: Sequence[str]) -> Unfit | None:
     """The reason why these columns cannot be read; None if they can."""
     import pyarrow
 
-    if len(set(schema.names)) < len(schema.names):
+    columns = list(leaves(schema))
+    kinds = dict(columns)
+    if len(set(schema.names)) < len(schema.names) or len(kinds) < len(columns):
         return Unfit("not_arrow", None, "two columns have one name")
-    kinds = dict(leaves(schema))
     for path in paths:
         kind = kinds.get(path)
         if kind is None:
@@ -200,25 +232,27 @@ class BadLayout(ValueError):
     """The message contradicts itself."""
 
 
-def batch_layout(metadata: memoryview, body: memoryview) -> tuple[int, int]:
-    """The stated number of rows and the decompressed size of the buffers in bytes, for a record
-    batch message. Raises BadLayout."""
+class BatchLayout(NamedTuple):
+    """What a record batch states before it is opened: its rows, the decompressed size of its
+    buffers in bytes, and by how much its arrays are longer than its rows, as those in lists are."""
+
+    rows: int
+    nbytes: int
+    listed: int
+
+
+def batch_layout(metadata: memoryview, body: memoryview) -> BatchLayout:
+    """The layout that a record batch message states. Raises BadLayout."""
     try:
         message = _Table(metadata, _uint(metadata, 0))
         batch = message.table(_HEADER)
         if batch is None:
             raise BadLayout("a message without a header")
-        length_at, buffers_at = batch.field(_LENGTH), batch.field(_BUFFERS)
+        length_at = batch.field(_LENGTH)
         rows = _SIZE.unpack_from(metadata, length_at)[0] if length_at else 0
-        if not buffers_at:
-            return rows, 0
-        buffers_at += _uint(metadata, buffers_at)
-        count = _uint(metadata, buffers_at)
-        if count > MAX_BUFFERS:
-            raise BadLayout(f"{count} buffers")
+        listed = sum(max(0, length - rows) for length, _ in batch.vector(_NODES, _NODE))
         nbytes = 0
-        for i in range(count):
-            offset, length = _BUFFER.unpack_from(metadata, buffers_at + 4 + i * _BUFFER.size)
+        for offset, length in batch.vector(_BUFFERS, _BUFFER):
             if offset < 0 or length < 0 or offset + length > len(body):
                 raise BadLayout("a buffer outside of the body")
             if batch.field(_COMPRESSION) and length:
@@ -227,7 +261,7 @@ def batch_layout(metadata: memoryview, body: memoryview) -> tuple[int, int]:
                     raise BadLayout("a buffer of negative size")
                 length = length if opened == -1 else opened
             nbytes += length
-        return rows, nbytes
+        return BatchLayout(rows, nbytes, listed)
     except struct.error as error:
         raise BadLayout(f"a place outside of the message: {error}") from None
 
@@ -255,6 +289,18 @@ class _Table:
         """The table that a field refers to."""
         position = self.field(number)
         return _Table(self.data, position + _uint(self.data, position)) if position else None
+
+    def vector(self, number: int, item: struct.Struct) -> Iterator[tuple[int, ...]]:
+        """The items of the vector that a field refers to; none if it is absent."""
+        position = self.field(number)
+        if not position:
+            return
+        position += _uint(self.data, position)
+        count = _uint(self.data, position)
+        if count > MAX_BUFFERS:
+            raise BadLayout(f"{count} buffers or arrays in a batch")
+        for i in range(count):
+            yield item.unpack_from(self.data, position + 4 + i * item.size)
 
 
 def _uint(data: memoryview, position: int) -> int:

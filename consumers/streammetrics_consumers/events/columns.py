@@ -9,6 +9,7 @@ anywhere.
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -87,10 +88,18 @@ def missing(path: str) -> Unfit:
     return Unfit("missing_field", path, "the event has no such field")
 
 
+class HugeNumber(str):
+    """A text of a number that is beyond all doubles."""
+
+    __slots__ = ()
+
+
 def wrong(path: str, expected: str, value: object) -> Unfit:
     """The refusal of a value of another type."""
     if value is None:
         return Unfit("missing_field", path, f"expected {expected}, got null")
+    if isinstance(value, HugeNumber):
+        return Unfit("out_of_range", path, f"{shown(value)} is too large")
     return Unfit("wrong_type", path, f"expected {expected}, got {shown(value)}")
 
 
@@ -463,19 +472,22 @@ def from_text(kind: str, text: str) -> object:
 
 def _number(text: str, *, whole: bool) -> object:
     # float() and int() also accept underscores and digits of other alphabets.
-    if not text.isascii() or "_" in text or len(text) > 400:
+    if not text.isascii() or "_" in text:
         return text
     try:
         # Parse a whole number as int if no double may represent it.
-        return (
-            int(text) if whole or (len(text) > _EXACT_DIGITS and _is_whole(text)) else float(text)
-        )
-    except ValueError:
-        return text
+        if whole or (len(text) > _EXACT_DIGITS and _is_whole(text)):
+            return int(text)
+        number = float(text)
+    except ValueError:  # of a whole number if it has more digits than int() reads
+        return HugeNumber(text) if _is_whole(text) else text
+    if math.isinf(number) and not text.lstrip("+-").isalpha():
+        return HugeNumber(text)
+    return number
 
 
 def _is_whole(text: str) -> bool:
-    return text.removeprefix("-").removeprefix("+").isdigit()
+    return (text[1:] if text[:1] in ("+", "-") else text).isdigit()
 
 
 def taken(column: Column, positions: NDArray[np.intp]) -> Column:

@@ -157,8 +157,8 @@ class _Batch:
 
 
 def _no_value(path: str) -> Unfit:
-    """The refusal of an event whose record has no value of the needed kind in its key or
-    headers."""
+    """The refusal of an event whose value is one that expressions do not take, such as an unsigned
+    number beyond 64 bits."""
     return Unfit("missing_field", path, "there is no value of the kind that is needed")
 
 

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from typing import Final
 
 from streammetrics_consumers.events import Unfit
 from streammetrics_consumers.events.json_events import INVALID_UTF8, Fields
 from streammetrics_consumers.events.messages import EMPTY
 from streammetrics_consumers.model.chunk import SourceError
+
+MARK: Final = b"\xef\xbb\xbf"  # that a file in UTF-8 may begin with
+_MAX_CELL: Final = 16 << 20  # characters; no `max_event_bytes` is larger
 
 
 def require_columns(paths: Sequence[str], names: Sequence[str], where: str) -> None:
@@ -43,10 +47,19 @@ def read_csv(
 
 def split_header(value: bytes, where: str) -> tuple[str, ...]:
     """The column names in the first record of a file."""
-    row = _split(value.removeprefix(b"\xef\xbb\xbf"), None)
+    row = _split(value.removeprefix(MARK), None)
     if isinstance(row, Unfit) or len(set(row)) < len(row):
         raise SourceError(f"{where} does not begin with a CSV header of distinct names")
     return tuple(row)
+
+
+def cells(text: str) -> list[str]:
+    """The cells of a row in which some may be quoted. Raises csv.Error if it is no row."""
+    # The limit is one of the process, and its default is below that of an event. It only grows, to
+    # one value, so that no thread lowers it while another reads.
+    if csv.field_size_limit() < _MAX_CELL:
+        csv.field_size_limit(_MAX_CELL)
+    return next(csv.reader([text], strict=True), [])
 
 
 def _split(value: bytes, count: int | None) -> list[str] | Unfit:
@@ -58,8 +71,8 @@ def _split(value: bytes, count: int | None) -> list[str] | Unfit:
         return INVALID_UTF8
     if '"' in text:
         try:
-            row = next(csv.reader([text], strict=True))
-        except (csv.Error, StopIteration) as error:
+            row = cells(text)
+        except csv.Error as error:
             return Unfit("not_csv", None, f"broken quotes: {error}"[:200])
     else:
         row = text.split(",")

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.exposures import ARM, EXPERIMENT
 from streammetrics_consumers.config.states import RowKind
-from streammetrics_consumers.events import Unfit, refused
-from streammetrics_consumers.events.arrow_messages import open_arrow, schema_bytes
+from streammetrics_consumers.events import UNREAD, Unfit, refused
+from streammetrics_consumers.events.arrow_messages import open_arrow, open_size, schema_bytes
 from streammetrics_consumers.events.columns import Column, ListColumn, taken
 from streammetrics_consumers.events.csv_rows import require_columns
 from streammetrics_consumers.events.event_filter import filter_of
@@ -40,7 +40,7 @@ from streammetrics_consumers.model.commit import Refused
 if TYPE_CHECKING:
     from streammetrics_consumers.config.config import Config
 
-ARROW_BYTES = 8 << 20  # of Arrow messages that are split together
+ARROW_BYTES = 8 << 20  # of Arrow messages that are opened together, once they are open
 NO_TIMESTAMP = np.iinfo(np.int64).max  # a record without a timestamp: no event is ahead of it
 
 
@@ -124,8 +124,9 @@ class Decoder:
         self._keys = [*(field.column for field in config.fields if field.is_key), EXPERIMENT, ARM]
         self.format = config.source.format
         id_fields = field_of_event_id(config)
-        # Only the first fault of an event is reported. The time and the id are converted first, so
-        # an event whose fault is in another field has both.
+        # Only one fault of an event is reported: the first of those in UNREAD, else the first. The
+        # time and the id are converted first, so an event with another fault, in another field, has
+        # both.
         first, *later_fields = config.fields
         self.reading = FieldReader(
             [first, *id_fields, *later_fields], in_kafka=config.source.kind == "kafka"
@@ -182,7 +183,7 @@ class Decoder:
     def pieces(self, chunk: Chunk) -> Iterator[Decoded]:
         """A chunk's events in pieces of whole messages, to bound the memory."""
         if self.format == "arrow":
-            yield from map(self.decode, pieces_of(chunk, schema_bytes, ARROW_BYTES))
+            yield from map(self.decode, pieces_of(chunk, schema_bytes, ARROW_BYTES, open_size))
         elif self.format in ("ndjson", "array"):
             yield from map(self.decode, pieces_of(chunk))
         else:
@@ -219,8 +220,8 @@ class Decoder:
     def _read_records(self, events: EventRows) -> EventRows:
         """Read the key and headers of messages, and refuse those where they do not fit."""
         assert self.reading.beside is not None
-        columns, unfit = self.reading.beside.read(events.messages)
-        return replace(events.refuse(unfit), record_columns=columns)
+        columns, unfit, faults = self.reading.beside.read(events.messages)
+        return replace(events.refuse(unfit), record_columns=columns, record_faults=faults)
 
     def _open(self, events: EventRows) -> EventRows:
         """Split messages into their events."""
@@ -298,8 +299,8 @@ class Decoder:
         times_ms: NDArray[np.int64],
         record_times_ms: NDArray[np.int64] | None,
     ) -> EventIds:
-        """The ids of the events. An event has none where its id or time does not fit, or, if events
-        are joined, any field.
+        """The ids of the events. An event has none where its id or time does not fit, where a field
+        is not read, or, if events are joined, where any field does not fit.
 
         A time that is too far ahead of its record is replaced by the record time, so that one wrong
         clock does not expire all ids.
@@ -312,7 +313,8 @@ class Decoder:
             times_ms = np.where(ahead, record_times_ms, times_ms)
         keep = np.ones(len(times_ms), np.bool_)
         for i, why in events.unfit.items():
-            keep[i] = self.kinds is None and why.field not in (self.identity or ())
+            is_read = why.reason not in UNREAD and why.field not in (self.identity or ())
+            keep[i] = is_read and self.kinds is None
         return EventIds(events.rows[keep], np.asarray(ids).view(np.uint64)[keep], times_ms[keep])
 
 

@@ -26,11 +26,12 @@ from streammetrics_consumers.events.arrow_columns import ArrowColumns
 from streammetrics_consumers.events.arrow_messages import table_of
 from streammetrics_consumers.events.csv_rows import read_csv, require_columns
 from streammetrics_consumers.events.event_structs import OPTIONAL, struct_of
-from streammetrics_consumers.events.fields import text_beside, values_of
+from streammetrics_consumers.events.fields import plain_list, values_of
 from streammetrics_consumers.events.json_events import decoded, parsed_slowly, value_at
 from streammetrics_consumers.events.messages import EventRows
-from streammetrics_consumers.events.optional_columns import condition_test, struct_values
-from streammetrics_consumers.model.chunk import Chunk, Texts, Values
+from streammetrics_consumers.events.optional_columns import condition_test, stored_values
+from streammetrics_consumers.events.record_texts import text_beside
+from streammetrics_consumers.model.chunk import Chunk, StoredColumns, Texts, Values
 from streammetrics_consumers.model.paths import is_beside, names_in
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class EventFilter:
     def _require(self, names: Collection[str], where: str) -> None:
         require_columns(self.lacks(names), list(names), where)
 
-    def _column_mask(self, columns: Mapping[str, Values], n: int) -> Flags:
+    def _column_mask(self, columns: StoredColumns, n: int) -> Flags:
         keep = np.ones(n, np.bool_)
         for path, test in self._inside.items():
             keep &= _tested(test, columns, path, n)
@@ -156,9 +157,8 @@ def _flags(test: _Test, values: Sequence[object]) -> Flags:
     return np.fromiter(map(test, values), np.bool_, len(values))
 
 
-def _tested(test: _Test, columns: Mapping[str, Values], path: str, n: int) -> Flags:
-    values = columns.get(path)
-    return _flags_of(test, struct_values(columns, path, n) if values is None else values)
+def _tested(test: _Test, columns: StoredColumns, path: str, n: int) -> Flags:
+    return _flags_of(test, stored_values(columns, path, n))
 
 
 def _flags_of(test: _Test, values: Values) -> Flags:
@@ -166,7 +166,7 @@ def _flags_of(test: _Test, values: Values) -> Flags:
         values = values.dictionary_column()
     if isinstance(values, DictionaryColumn):
         return _flags(test, values.values)[values.codes]
-    return _flags(test, values if isinstance(values, list) else values.tolist())
+    return _flags(test, values if isinstance(values, list) else plain_list(values))
 
 
 class _JsonFields:

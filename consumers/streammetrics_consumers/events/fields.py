@@ -6,7 +6,8 @@ them to columns. The paths outside of the value are
     key           the whole key, as UTF-8 text
 
 Their texts are read like those of a CSV file: as a number if the role needs one. A record whose key
-or headers lack a needed field, or repeat it, is refused as a whole, with all its events.
+or headers lack a field that all events need, or repeat it, is refused as a whole, with all its
+events.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn, hash_texts
 from streammetrics_consumers.config.event import MAX_TEXT, Field
-from streammetrics_consumers.events import Reason, Unfit, shown
+from streammetrics_consumers.events import UNREAD, Unfit
 from streammetrics_consumers.events.columns import (
     Bad,
     Column,
@@ -54,7 +55,7 @@ from streammetrics_consumers.events.computed_columns import (
     operands,
 )
 from streammetrics_consumers.events.csv_rows import read_csv, require_columns
-from streammetrics_consumers.events.json_events import JsonReader, parsed_slowly, value_at
+from streammetrics_consumers.events.json_events import JsonReader, plain_or_object
 from streammetrics_consumers.events.messages import EventRows, some_rows
 from streammetrics_consumers.events.optional_columns import (
     arms,
@@ -62,9 +63,17 @@ from streammetrics_consumers.events.optional_columns import (
     meets,
     optional_ids,
     optional_values,
+    stored_values,
 )
-from streammetrics_consumers.model.chunk import Chunk, Texts, Values
-from streammetrics_consumers.model.paths import KEY, is_beside, names_in
+from streammetrics_consumers.events.record_texts import (
+    MAX_BYTES,
+    raw_values,
+    text_beside,
+    text_of,
+    too_long,
+)
+from streammetrics_consumers.model.chunk import Chunk, StoredColumns, Texts, Values
+from streammetrics_consumers.model.paths import KEY, is_beside
 
 if TYPE_CHECKING:
     from streammetrics_consumers.config.config import Config
@@ -73,8 +82,6 @@ ID: Final = "join id"  # the column of the id that an impression and its outcome
 VALUE: Final = "join value"  # the column of the number that an outcome adds
 EVENT_ID: Final = "event id"  # the column of the id that an event and its repeats share
 KIND: Final = "join kind"  # the column of the mark of an event
-MAX_BYTES: Final = 65_536  # of a key, or of a header value, that is read
-Header = tuple[str, bytes | None]
 Positions: TypeAlias = "NDArray[np.intp]"
 _CONVERTERS: Final[Mapping[str, Converter]] = {
     "time_iso": times_iso,
@@ -153,6 +160,11 @@ def is_lenient(field: Field) -> bool:
     )
 
 
+def refuses_later(field: Field) -> bool:
+    """Whether an unfit value of a field refuses only the events that turn out to need it."""
+    return field.kind in OPERANDS or (bool(field.needed_where) and is_lenient(field))
+
+
 def from_store(field: Field, values: NDArray[np.generic] | DictionaryColumn | Texts) -> Converted:
     """The column of one field from a column store, and the reason for each bad row."""
     if isinstance(values, Texts):
@@ -164,7 +176,7 @@ def from_store(field: Field, values: NDArray[np.generic] | DictionaryColumn | Te
     if values.dtype.kind == "M":
         if field.column == "time":
             return times_from_store(values.astype("datetime64[ms]"), field.path)
-        return converter(field)(values.tolist(), field.path)
+        return converter(field)(plain_list(values), field.path)
     fast = _numbers(field, values)
     if fast is not None:
         return fast
@@ -211,8 +223,8 @@ class RecordFields:
     """Reads fields whose paths all refer to the key or headers."""
 
     def __init__(self, fields: Sequence[Field]) -> None:
-        self.fields = tuple(field for field in fields if not field.optional)
-        self._optional = tuple(field for field in fields if field.optional)
+        self.fields = tuple(field for field in fields if not is_lenient(field))
+        self._lenient = tuple(field for field in fields if is_lenient(field))
         inner = [
             replace(field, path=field.path.removeprefix("key."))
             for field in self.fields
@@ -221,8 +233,9 @@ class RecordFields:
         self._in_key = JsonReader(paths(inner), {}) if inner else None
         self._texts = {field.path for field in self.fields if not field.path.startswith("key.")}
 
-    def read(self, chunk: Chunk) -> tuple[Mapping[str, Column], Bad]:
-        """A column for each field, with a row per record, and the reason for each bad record."""
+    def read(self, chunk: Chunk) -> tuple[Mapping[str, Column], Bad, Mapping[str, Bad]]:
+        """A column for each field, with a row per record; the reason for each bad record; and by
+        column the reasons of fields that not every event needs."""
         bad: Bad = {}
         values: dict[str, list[object]] = {}
         for path in self._texts:
@@ -239,19 +252,26 @@ class RecordFields:
             columns[field.column], wrong = converter(field)(field_values, field.path)
             for i, why in wrong.items():
                 bad.setdefault(i, why)
-        for field in self._optional:
+        faults: dict[str, Bad] = {}
+        for field in self._lenient:
             texts = text_beside(field.path, chunk)
             cells = [None if isinstance(text, Unfit) else text for text in texts]
-            if field.kind in OPERANDS and not field.path.startswith("key."):
-                cells = [None if v is None else from_text(field.kind, str(v)) for v in cells]
-            columns[field.column], _ = converter(field)(cells, field.path)
-        return columns, bad
+            if refuses_later(field):
+                unread = {i: text for i, text in enumerate(texts) if isinstance(text, Unfit)}
+                if field.path.startswith("key."):
+                    cells = list(map(plain_or_object, cells))
+                else:
+                    cells = [None if v is None else from_text(field.kind, str(v)) for v in cells]
+            columns[field.column], wrong = converter(field)(cells, field.path)
+            if refuses_later(field):
+                faults[field.column] = {**wrong, **unread}
+        return columns, bad, faults
 
     def _texts_at(self, path: str, chunk: Chunk, bad: Bad) -> list[object]:
         """The text of each record, None if it is absent or unreadable."""
         texts: list[object] = []
-        for i, value in enumerate(_raw(path, chunk)):
-            text = _text(value, path)
+        for i, value in enumerate(raw_values(path, chunk)):
+            text = text_of(value, path)
             if isinstance(text, Unfit):
                 bad.setdefault(i, text)
             texts.append(text if isinstance(text, str) else None)
@@ -263,7 +283,7 @@ class RecordFields:
             if key is None:
                 bad.setdefault(i, Unfit("missing_field", KEY, "the record has no key"))
             elif len(key) > MAX_BYTES:
-                bad.setdefault(i, _too_long(KEY, len(key)))
+                bad.setdefault(i, too_long(KEY, len(key)))
         positions = [i for i in range(len(chunk)) if i not in bad]
         fields, wrong = reader.read([keys[i] or b"" for i in positions])
         for index, why in wrong.items():
@@ -280,55 +300,6 @@ class RecordFields:
                 whole[place] = value
             values[f"key.{path}"] = whole
         return values
-
-
-def text_beside(path: str, records: Chunk) -> list[object]:
-    """The value of each record at a path into its key or headers: a plain value, None if it is
-    absent, or the reason why it cannot be read."""
-    if not path.startswith("key."):
-        return [_text(value, path) for value in _raw(path, records)]
-    values: list[object] = []
-    for value in records.keys or [None] * len(records):
-        if value is None or len(value) > MAX_BYTES:
-            values.append(None if value is None else _too_long(KEY, len(value)))
-            continue
-        key = parsed_slowly(value)
-        if key is None:
-            values.append(Unfit("bad_key", KEY, f"expected a JSON object, got {shown(value[:40])}"))
-        else:
-            values.append(value_at(key, names_in(path)[1:]))
-    return values
-
-
-def _raw(path: str, records: Chunk) -> Sequence[bytes | Unfit | None]:
-    """The bytes of the whole key, or of a header; None if absent."""
-    if path == KEY:
-        return records.keys or [None] * len(records)
-    name = path.removeprefix("header.")
-    return [_header(path, name, headers) for headers in records.headers or [()] * len(records)]
-
-
-def _header(path: str, name: str, headers: Sequence[Header]) -> bytes | Unfit | None:
-    values = [value for key, value in headers if key == name]
-    if len(values) > 1:
-        return Unfit("bad_header", path, f"the header is there {len(values)} times")
-    return values[0] if values else None
-
-
-def _text(value: bytes | Unfit | None, path: str) -> str | Unfit | None:
-    if value is None or isinstance(value, Unfit):
-        return value
-    if len(value) > MAX_BYTES:
-        return _too_long(path, len(value))
-    try:
-        return value.decode("utf-8")
-    except UnicodeDecodeError:
-        reason: Reason = "bad_key" if path == KEY else "bad_header"
-        return Unfit(reason, path, f"it is no UTF-8 text: {shown(value[:40])}")
-
-
-def _too_long(path: str, size: int) -> Unfit:
-    return Unfit("too_long", path, f"{size} bytes, at most {MAX_BYTES} may be")
 
 
 class FieldReader:
@@ -354,6 +325,7 @@ class FieldReader:
         for field in inside:
             first.setdefault(replace(field, name=None), field)
         self._inside = [(field, field.column, converter(field)) for field in first.values()]
+        self._later = frozenset(name for field, name, _ in self._inside if refuses_later(field))
         self._names = {f.column: first[replace(f, name=None)].column for f in inside}
         numbers = partial(reals, typed=True)  # the decoder of JSON has checked their types
         self._of_json = [
@@ -372,12 +344,15 @@ class FieldReader:
         columns, unfit, faults = self._columns(fields, chunk)
         if self.beside is not None:
             messages = events.messages_of(np.delete(rows, list(unread)) if unread else rows)
-            of_records = events.record_columns
+            of_records, of_fields = events.record_columns, events.record_faults
             if of_records:
                 columns |= {name: taken(column, messages) for name, column in of_records.items()}
+                faults |= {name: _row_faults(bad, messages) for name, bad in of_fields.items()}
             else:
-                record_columns, wrong = self.beside.read(some_rows(events.messages, messages))
+                of_rows = some_rows(events.messages, messages)
+                record_columns, wrong, record_faults = self.beside.read(of_rows)
                 columns |= record_columns
+                faults |= record_faults
                 unfit = {**wrong, **unfit}
         if self.computed.fields:
             unfit = {**self.computed.apply(columns, faults), **unfit}
@@ -417,25 +392,27 @@ class FieldReader:
                 if chunk.fields is not None:
                     values = [from_text(field.kind, v) for v in values if isinstance(v, str)]
                 columns[name], wrong = convert(values, field.path)
-            if field.kind in OPERANDS or (field.needed_where and is_lenient(field)):
+            if name in self._later:
                 faults[name] = wrong
                 continue
             for i, why in wrong.items():
-                unfit.setdefault(i, why)
+                if i not in unfit or (why.reason in UNREAD and unfit[i].reason not in UNREAD):
+                    unfit[i] = why
         return {name: columns[first] for name, first in self._names.items()}, unfit, faults
 
-    def _stored(
-        self, columns: Mapping[str, Values], rows: Positions, n: int
-    ) -> Mapping[str, Values]:
+    def _stored(self, columns: StoredColumns, rows: Positions, n: int) -> Mapping[str, Values]:
         fields: dict[str, Values] = {}
         for path in self.paths:
-            is_optional = path in self.optional
-            values = optional_values(columns, path, n) if is_optional else columns.get(path)
-            if values is None:
-                fields[path] = [None] * len(rows)
-            else:
-                fields[path] = values if len(rows) == n else some_values(values, rows)
+            read = optional_values if path in self.optional else stored_values
+            values = read(columns, path, n)
+            fields[path] = values if len(rows) == n else some_values(values, rows)
         return fields
+
+
+def _row_faults(bad: Mapping[int, Unfit], messages: Positions) -> Bad:
+    """The reasons of messages as those of rows. messages: the message of each row."""
+    rows = np.flatnonzero(np.isin(messages, list(bad))).tolist() if bad else []
+    return {i: bad[int(messages[i])] for i in rows}
 
 
 def merged(parts: Sequence[tuple[Positions, Mapping[str, Column]]], n: int) -> dict[str, Column]:
@@ -469,6 +446,16 @@ def spread(column: Column, positions: Positions, n: int) -> Column:
         return DictionaryColumn(indices, (None,))
     assert isinstance(column, np.ndarray)
     return np.zeros(n, column.dtype).view(type(column))
+
+
+def plain_list(values: NDArray[np.generic]) -> list[object]:
+    """The values of an array as plain ones. No time is a number, however far it is: `tolist()` has
+    whole numbers for those beyond the calendar, and these would be read as numbers."""
+    plain: list[object] = values.tolist()
+    if values.dtype.kind == "M":
+        pairs = zip(plain, values, strict=True)
+        return [time if type(value) is int else value for value, time in pairs]
+    return plain
 
 
 def some_values(values: Values, positions: Positions) -> Values:

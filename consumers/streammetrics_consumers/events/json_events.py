@@ -46,6 +46,7 @@ _TRY_AGAIN: Final = 16  # chunks, after one of new objects
 _SHORT: Final = 2 * MAX_DEPTH  # bytes; valid JSON of this size cannot nest deeper
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 Fields = dict[str, list[object]]
+_INT64: Final = 1 << 63
 _HUGE: Final = 1 << 3000  # replaces an integer that would be slow to parse
 INVALID_UTF8: Final = Unfit("invalid_utf8", None, "the record is not UTF-8")
 TOO_DEEP: Final = Unfit("too_deep", None, f"nested deeper than {MAX_DEPTH}")
@@ -72,6 +73,7 @@ class JsonReader:
         }
         self._without_fields = tree.without_fields
         self._has_optional = not all(fields.values())
+        self._decode_required = self._decoder({}, has_optional=False)[0]
         self._unexpected = 0  # events of the last chunk that the first decoder did not take
         groups: dict[tuple[str, ...], list[str]] = {}
         for path in fields:
@@ -100,11 +102,18 @@ class JsonReader:
         return sum(names[: len(holder)] == holder for names in self._attributes.values())
 
     def _decoder(
-        self, texts: Mapping[str, tuple[str, ...]], holders: Sequence[tuple[str, ...]] = ()
+        self,
+        texts: Mapping[str, tuple[str, ...]],
+        holders: Sequence[tuple[str, ...]] = (),
+        *,
+        has_optional: bool = True,
     ) -> tuple[Callable[[bytes], object], StructTree]:
-        """holders: the names of objects whose bytes are left as they are."""
+        """holders: the names of objects whose bytes are left as they are. has_optional: whether
+        optional fields are read."""
         tree: dict[str, Any] = {}
         for path, kinds in self.fields.items():
+            if not kinds and not has_optional:
+                continue
             *parents, name = self._names[path]
             node = reduce(lambda inner, parent: inner.setdefault(parent, {}), parents, tree)
             node[name] = type_of(kinds, texts.get(path))
@@ -216,26 +225,23 @@ class JsonReader:
         try:
             return self._decode_typed(value)
         except (msgspec.DecodeError, RecursionError):
-            cleaned = self._cleaned(value) if self._has_optional else None
-            if cleaned is None:
-                raise
-        return self._decode_typed(cleaned)
+            if self._has_optional:
+                # Whether an event is refused must not depend on whether optional fields are read.
+                self._decode_required(value)
+                event = parsed_slowly(value)
+                if event is not None:
+                    return self._decode_typed(self._cleaned(event))
+            raise
 
-    def _cleaned(self, value: bytes) -> bytes | None:
+    def _cleaned(self, event: Mapping[str, object]) -> bytes:
         """An event with the fields that are read, and what is no plain value of an optional one
-        replaced; None if it cannot be parsed, or if another field does not fit. Whether an event is
-        valid does not depend on which of its fields are read."""
-        event = parsed_slowly(value)
-        if event is None or not _has_utf8(json.dumps(event, ensure_ascii=False)):
-            return None
+        replaced."""
         cleaned: dict[str, Any] = {}
         for path, kinds in self.fields.items():
-            if refusal_at(event, path, kinds) is not None:
-                return None
             *parents, name = self._names[path]
             node = reduce(lambda inner, parent: inner.setdefault(parent, {}), parents, cleaned)
             field_value = value_at(event, self._names[path])
-            node[name] = field_value if kinds else _plain_or_object(field_value)
+            node[name] = field_value if kinds else plain_or_object(field_value)
         return json.dumps(cleaned).encode()
 
     def diagnose(self, value: bytes, message: str) -> Unfit:
@@ -309,8 +315,10 @@ def decoded(
 
 
 def parsed_slowly(value: bytes) -> dict[str, object] | None:
-    """The single JSON object in a record, with any numbers; None if there is none."""
+    """The single JSON object in a record, with any numbers; None if there is none. Whether there is
+    one does not depend on what is read of it: the decoder tells."""
     try:
+        _IS_OBJECT(value)
         text = value.decode("utf-8").strip(" \t\r\n")
         event, end = _SLOW.raw_decode(text)
     except (ValueError, RecursionError):
@@ -337,24 +345,17 @@ def _bounded_int(digits: str) -> int:
     return int(digits) if len(digits) < 1000 else _HUGE
 
 
+_IS_OBJECT: Final = msgspec.json.Decoder(struct_of({}).type).decode
 _SLOW: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_bounded_int)
 
 
-def _plain_or_object(value: object) -> object:
+def plain_or_object(value: object) -> object:
     """The value, if it can be written as JSON that the decoder takes; else an object."""
     if isinstance(value, float):
         return value if math.isfinite(value) else {}
     if isinstance(value, int):
-        return value if value.bit_length() < 64 else {}
+        return value if -_INT64 <= value < _INT64 else {}
     return value if value is None or isinstance(value, str) else {}
-
-
-def _has_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # half of a character
-        return False
-    return True
 
 
 # The attributes `f0`, `f1`, ... of many events. A constant name is twice as fast as `attrgetter`.

@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics_consumers.events import Unfit
+from streammetrics_consumers.events import MAX_MS, Unfit
 from streammetrics_consumers.events.columns import Column
 from streammetrics_consumers.model.chunk import Chunk, Lazy
 
@@ -49,9 +49,10 @@ class EventRows:
     messages that are refused as a whole, by position. chunk: the messages, and once they have been
     opened their events, a row each; bad: the reasons of refused events, by row. rows: intp [n], the
     rows that are left, ascending. left_out and of_no_kind: the number of events that the filter and
-    the join skip. record_columns: columns of the key and headers, with a row per message. kinds:
-    int8 [n] if events are joined, see `kinds.py`. columns: n rows each; unfit: the reasons of those
-    whose fields are read and do not fit, by row of the columns.
+    the join skip. record_columns: columns of the key and headers, with a row per message, and
+    record_faults: by column the reasons of fields there that not every event needs, by message.
+    kinds: int8 [n] if events are joined, see `kinds.py`. columns: n rows each; unfit: the reasons
+    of those whose fields are read and do not fit, by row of the columns.
     """
 
     messages: Chunk
@@ -62,6 +63,7 @@ class EventRows:
     bad: Mapping[int, Unfit] = field(default_factory=dict)
     left_out: int = 0
     record_columns: Mapping[str, Column] = field(default_factory=dict)
+    record_faults: Mapping[str, Mapping[int, Unfit]] = field(default_factory=dict)
     kinds: NDArray[np.int8] | None = None
     of_no_kind: int = 0
     columns: Mapping[str, Column] = field(default_factory=dict)
@@ -130,20 +132,21 @@ def pieces_of(
     chunk: Chunk,
     kind: Callable[[bytes], bytes] = lambda value: b"",
     piece_bytes: int | None = None,
+    size_of: Callable[[bytes], int] = len,
 ) -> Iterator[Chunk]:
     """The chunk in parts of whole messages that are split together: of one kind, and at most
-    `piece_bytes` (4 MiB), unless one message is larger."""
+    `piece_bytes` (4 MiB) by `size_of`, unless one message is larger."""
     most = PIECE_BYTES if piece_bytes is None else piece_bytes
     first, start, size, before = 0, chunk.start, 0, b""
     for i, value in enumerate(chunk.values):
         if value is None:
             continue
-        now = kind(value)
-        if size and (size + len(value) > most or now != before):
+        now, value_size = kind(value), size_of(value)
+        if size and (size + value_size > most or now != before):
             end = chunk.offsets[i - 1] + 1
             yield chunk.part(first, i, start, end)
             first, start, size = i, end, 0
-        size, before = size + max(len(value), 1), now
+        size, before = size + max(value_size, 1), now
     yield chunk.part(first, len(chunk), start, chunk.end)
 
 
@@ -195,13 +198,15 @@ def chunk_of_events(chunk: Chunk, counts: NDArray[np.intp], values: Sequence[byt
 
 
 def instants(times_ms: Sequence[int | None] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Timestamps of records, -1 for records without one."""
+    """Timestamps of records, -1 for records without one or with one beyond 64 bits."""
     if isinstance(times_ms, np.ndarray):
         return times_ms
     try:
         return np.array(times_ms, np.int64)
-    except TypeError:
-        return np.array([-1 if time is None else time for time in times_ms], np.int64)
+    except (TypeError, OverflowError):
+        return np.array(
+            [-1 if time is None or not 0 <= time <= MAX_MS else time for time in times_ms], np.int64
+        )
 
 
 def lines(message: bytes) -> list[bytes] | Unfit:

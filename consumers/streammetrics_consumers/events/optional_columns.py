@@ -4,17 +4,16 @@ an event; a value that cannot be used is one that the event lacks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import DictionaryColumn, hash_texts
+from streammetrics import hash_texts
 from streammetrics_consumers.config.event import MAX_TEXT, Condition, plain_text
-from streammetrics_consumers.events.arrow_columns import ArrowColumns
 from streammetrics_consumers.events.columns import Converted, Converter, encoded_texts
-from streammetrics_consumers.model.chunk import SourceError, Texts, Values, end_to_end
+from streammetrics_consumers.model.chunk import SourceError, StoredColumns, Values, end_to_end
 
 
 def arms(values: list[object], path: str) -> Converted:
@@ -59,33 +58,23 @@ def meets(condition: Condition) -> Converter:
     return lambda values, path: (np.fromiter(map(test, values), np.bool_, len(values)), {})
 
 
-def optional_values(columns: Mapping[str, Values], path: str, n: int) -> Values:
+def optional_values(columns: StoredColumns, path: str, n: int) -> Values:
     """The values of an optional field from a column store."""
     try:
-        values = columns.get(path)
-    except (SourceError, ValueError, OverflowError):  # of a type that is not read
-        return _objects_where(_present(columns, path))
-    return struct_values(columns, path, n) if values is None else values
+        return stored_values(columns, path, n)
+    except SourceError:  # of a type that is not read
+        return _objects_where(columns.present(path))
 
 
-def struct_values(columns: Mapping[str, Values], path: str, n: int) -> list[object]:
-    """The values at a path that is no column: an object where a struct column has one of its
-    fields, else None."""
-    inner = [_present(columns, name) for name in columns if name.startswith(path + ".")]
+def stored_values(columns: StoredColumns, path: str, n: int) -> Values:
+    """The values at a path in a column store: those of its column; without one, an object where a
+    struct column at this path has a field, else None."""
+    values = columns.get(path)
+    if values is not None:
+        return values
+    inner = [columns.present(name) for name in columns if name.startswith(path + ".")]
     return _objects_where(np.any(inner, axis=0)) if inner else [None] * n
 
 
 def _objects_where(present: NDArray[np.bool_]) -> list[object]:
     return [{} if is_there else None for is_there in present.tolist()]
-
-
-def _present(columns: Mapping[str, Values], path: str) -> NDArray[np.bool_]:
-    """Which rows have a value of any type at a path; bool [n]."""
-    if isinstance(columns, ArrowColumns):
-        return columns.present(path)
-    values = columns[path]
-    if isinstance(values, Texts):
-        values = values.dictionary_column()
-    if isinstance(values, DictionaryColumn):
-        return np.array([value is not None for value in values.values], np.bool_)[values.codes]
-    return np.array([value is not None for value in list(values)], np.bool_)

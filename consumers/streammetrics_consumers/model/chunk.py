@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
@@ -13,29 +14,21 @@ from streammetrics import DictionaryColumn
 from streammetrics_consumers.model.partition import Partition
 
 V = TypeVar("V")
+# The headers of a record; None if a name is no UTF-8 text, for which one client has no headers.
+Headers: TypeAlias = "Iterable[tuple[str, bytes | None]] | None"
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
     """A text field of many events: text i is `data[offsets[i]:offsets[i + 1]]`, in UTF-8.
-    `named(start, end)` returns a range of the texts as a dictionary-encoded column."""
+    `dictionary_column()` returns the texts as a dictionary-encoded column."""
 
     data: NDArray[np.uint8]
     offsets: NDArray[np.int64]
-    named: Callable[[int, int], DictionaryColumn]
-    first: int = 0
+    dictionary_column: Callable[[], DictionaryColumn]
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
-
-    def part(self, positions: slice) -> Texts:
-        """The texts at these positions."""
-        start, end, _ = positions.indices(len(self))
-        return Texts(self.data, self.offsets[start : end + 1], self.named, self.first + start)
-
-    def dictionary_column(self) -> DictionaryColumn:
-        """The texts as a dictionary-encoded column."""
-        return self.named(self.first, self.first + len(self))
 
 
 def end_to_end(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -80,6 +73,19 @@ Integers: TypeAlias = "Sequence[int] | NDArray[np.int64]"
 # One field of many events: plain values, numbers or times as stored, or texts, either
 # dictionary-encoded or as raw bytes.
 Values: TypeAlias = "list[object] | NDArray[np.generic] | DictionaryColumn | Texts"
+
+
+class StoredColumns(Mapping[str, Values]):
+    """Rows of a source that stores columns: their values by dotted path, converted on access, so a
+    column that nothing reads may be of any type."""
+
+    @abstractmethod
+    def part(self, positions: slice) -> StoredColumns:
+        """The rows at these positions. No value is converted."""
+
+    @abstractmethod
+    def present(self, path: str) -> NDArray[np.bool_]:
+        """Which rows have a value of any type in a column; bool [n]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +133,10 @@ class Chunk:
     values: Sequence[bytes | None]
     timestamps_ms: Sequence[int | None] | NDArray[np.int64] | None = None
     keys: Sequence[bytes | None] | None = None
-    headers: Sequence[Sequence[tuple[str, bytes | None]]] | None = None
+    headers: Sequence[Headers] | None = None
     cut: Mapping[int, Cut] = field(default_factory=dict)
     fields: tuple[str, ...] | None = None
-    columns: Mapping[str, Values] | None = None
+    columns: StoredColumns | None = None
     indices: Integers | None = None
     longest: int | None = None
 
@@ -151,7 +157,6 @@ class Chunk:
 
     def part(self, first: int, last: int, start: int, end: int) -> Chunk:
         """The records `first` to `last` (not included) as a chunk from `start` to `end`."""
-        columns = self.columns
         positions = slice(first, last)
         return replace(
             self,
@@ -163,21 +168,9 @@ class Chunk:
             keys=None if self.keys is None else self.keys[positions],
             headers=None if self.headers is None else self.headers[positions],
             cut={i - first: cut for i, cut in self.cut.items() if first <= i < last},
-            columns=None
-            if columns is None
-            else {n: _part(c, positions) for n, c in columns.items()},
+            columns=None if self.columns is None else self.columns.part(positions),
             indices=None if self.indices is None else self.indices[positions],
         )
-
-
-def _part(values: Values, positions: slice) -> Values:
-    if isinstance(values, Texts):
-        return values.part(positions)
-    return (
-        DictionaryColumn(values.codes[positions], values.values)
-        if isinstance(values, DictionaryColumn)
-        else values[positions]
-    )
 
 
 class SourceError(Exception):

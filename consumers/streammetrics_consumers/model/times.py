@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
@@ -56,7 +57,8 @@ def iso_to_ms(texts: list[str]) -> tuple[Ints, Flags]:
         ms, good = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.bool_)
         for size in np.flatnonzero(np.bincount(sizes[sizes <= _LONGEST])).tolist():
             alike = np.flatnonzero(sizes == size)
-            ms[alike], good[alike] = _sized_times(data[offsets[alike, None] + np.arange(size)])
+            rows = sliding_window_view(data, size)[offsets[alike]]
+            ms[alike], good[alike] = _sized_times(rows)
     ms[~good] = 0
     return ms, good
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.errors import InputError, bad_rows, shown
+from streammetrics.core.ids.key_forms import PAIR, joined_pairs
 from streammetrics.core.rows import DictionaryColumn, Key, offsets_of
 
 KEY: Final = b"streammetrics-id"
@@ -81,6 +82,11 @@ class TextColumn(DictionaryColumn):
     @property
     def nbytes(self) -> int:
         return int(self.__dict__["data"].nbytes + self.__dict__["offsets"].nbytes)
+
+    @cached_property
+    def longest(self) -> int:
+        """Bytes of the longest text."""
+        return int(np.diff(self.__dict__["offsets"]).max(initial=0))
 
     @cached_property
     def hashes(self) -> NDArray[np.int64]:
@@ -156,6 +162,8 @@ def hashed_ids(names: Sequence[str]) -> NDArray[np.int64]:
     if joined.isascii():
         sizes = np.fromiter(map(len, names), np.int64, len(names))
         return hashed_texts(np.frombuffer(joined.encode(), np.uint8), offsets_of(sizes))
+    if PAIR.search(joined):  # perhaps of two names
+        names = [*map(joined_pairs, names)]
     encoded = [name.encode("utf-8", "surrogatepass") for name in names]
     sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
     return hashed_texts(np.frombuffer(b"".join(encoded), np.uint8), offsets_of(sizes))
@@ -185,6 +193,11 @@ def hashed_texts(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray
         else:
             hashes[:] = _hashed(words, starts, sizes).view(np.int64)
     return out
+
+
+def is_hashed(column: DictionaryColumn) -> bool:
+    """Whether the hashes of a column are known; then its strings were checked."""
+    return column in _KNOWN
 
 
 def hashes_of(column: DictionaryColumn) -> NDArray[np.int64]:

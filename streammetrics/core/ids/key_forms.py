@@ -7,6 +7,7 @@ where they come in, so that bytes, merging and every table of keys stay as they 
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Final, cast
@@ -17,19 +18,23 @@ from streammetrics.core.conversion import plain
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.rows import Key, KeyLike
 
+PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # surrogates of one character
 SCALARS: Final = frozenset({str, int, type(None)})
 _WHOLE_FLOATS: Final = 1 << 53  # below it, no two integers are one float
 
 
 def stored_key(key: object) -> Key:
     """A key in the form in which states hold it: a whole float as the integer that it equals, a
-    date and a boolean as their text, so that True is not the key 1; anything else unchanged.
+    date and a boolean as their text, so that True is not the key 1, and a pair of surrogates as one
+    character; anything else unchanged.
 
     >>> import datetime
     >>> stored_key(datetime.date(2026, 1, 31)), stored_key(2.0), stored_key(("de", True))
     ('2026-01-31', 2, ('de', 'True'))
     """
     kind = type(key)
+    if kind is str:
+        return joined_pairs(cast("str", key))
     if kind in SCALARS:
         return cast("Key", key)
     if isinstance(key, tuple | list):
@@ -46,6 +51,14 @@ def stored_key(key: object) -> Key:
     if isinstance(value, float) and abs(value) < _WHOLE_FLOATS and value.is_integer():
         return int(value)
     return cast("Key", value)
+
+
+def joined_pairs(text: str) -> str:
+    """The text with one character for each pair of surrogates: in JSON, and so in the bytes of a
+    state, they are the same."""
+    if text.isascii() or not PAIR.search(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def place_of_key(index: Mapping[Key, int], key: object) -> int | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import chain, count
 from json.encoder import encode_basestring_ascii
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,8 +17,8 @@ from streammetrics.core.checks import column_codes, integers
 from streammetrics.core.codec import damaged
 from streammetrics.core.conversion import plain, require_strings, vector
 from streammetrics.core.errors import InputError, bad_rows, shown
-from streammetrics.core.ids.id_hashes import HashedIds, TextColumn, hashes_of
-from streammetrics.core.ids.key_forms import SCALARS, stored_key
+from streammetrics.core.ids.id_hashes import HashedIds, TextColumn, hashes_of, is_hashed
+from streammetrics.core.ids.key_forms import PAIR, SCALARS, joined_pairs, stored_key
 from streammetrics.core.rows import (
     NO_KEY,
     DictionaryColumn,
@@ -31,7 +30,6 @@ from streammetrics.core.rows import (
 from streammetrics.core.slips import ids_instead, times_instead
 
 MAX_KEY_BYTES: Final = 4096
-_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _FEW_TUPLES: Final = 256  # to make them all takes less time than to see which occur
 _HASH_NAME: Final = b"streammetrics-key/1"
 
@@ -164,7 +162,7 @@ def named_column(keys: DictionaryColumn, name: str, where: str) -> DictionaryCol
     >>> named_column(dictionary_column(["a", "b"]), "variant", "keys").values
     (('variant', 'a'), ('variant', 'b'))
     """
-    name = _joined_pairs(name)
+    name = joined_pairs(name)
     pairs = [
         NO_KEY if key is None else (name, *key) if isinstance(key, tuple) else (name, key)
         for key in keys.values
@@ -245,7 +243,7 @@ def most_bytes_of(values: Sequence[Key], kinds: set[type]) -> int:
 
 def _most_bytes_of_scalars(values: Sequence[Any], kinds: set[type]) -> int:
     if kinds == {str}:
-        pairs = not (every := "\n".join(values)).isascii() and _PAIR.search(every)
+        pairs = not (every := "\n".join(values)).isascii() and PAIR.search(every)
         return MAX_KEY_BYTES if pairs else _text_bytes(max(map(len, values)))
     if kinds == {int}:
         return _integer_bytes(max(max(values), -min(values)).bit_length())
@@ -267,14 +265,8 @@ def _paired(key: Key) -> Key:
     """The key with one character for each pair of surrogates: in JSON, and so in the bytes of a
     state, they are the same."""
     if isinstance(key, tuple):
-        return tuple([_joined_pairs(scalar) if type(scalar) is str else scalar for scalar in key])
-    return _joined_pairs(key) if type(key) is str else key
-
-
-def _joined_pairs(text: str) -> str:
-    if not _PAIR.search(text):
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        return tuple([joined_pairs(scalar) if type(scalar) is str else scalar for scalar in key])
+    return joined_pairs(key) if type(key) is str else key
 
 
 def _is_key(value: object) -> bool:
@@ -375,14 +367,17 @@ def group_ids(
         )
     if kind == "integer":
         return _integers(groups, name, setting)
-    if kind == "hashed" and isinstance(groups, TextColumn):
+    if kind == "hashed" and isinstance(groups, TextColumn) and _is_short(groups):
         return groups.hashes
-    if not (isinstance(groups, DictionaryColumn) and set(map(type, groups.values)) <= {str}):
+    if isinstance(groups, DictionaryColumn) and set(map(type, groups.values)) <= {str}:
+        strings = whole(groups, name)
+        if kind == "exact" or strings.values is not groups.values or not is_hashed(groups):
+            strings = _checked_codes(strings, name)
+    else:
         encoded = dictionary_column(groups, name)
         hint = f'pass strings, or use {setting}="integer" for integers'
         _refuse_others(encoded, (str, int) if decimals else (str,), name, hint)
-        groups = DictionaryColumn(encoded.codes, tuple(map(str, encoded.values)))
-    strings = whole(groups, name)
+        groups = strings = DictionaryColumn(encoded.codes, tuple(map(str, encoded.values)))
     if kind == "exact":
         return strings
     # Other metrics may read the same column, so the hashes are kept with that object.
@@ -390,12 +385,18 @@ def group_ids(
     return hashes_of(owner)[strings.codes]
 
 
+def _is_short(texts: TextColumn) -> bool:
+    """Whether each text, of at most as many characters as bytes, is certainly short enough."""
+    return _text_bytes(texts.longest) < MAX_KEY_BYTES
+
+
 def _integers(groups: ArrayLike | DictionaryColumn, name: str, setting: str) -> NDArray[np.int64]:
     hint = f'pass integers, or use {setting}="hashed" for strings'
     if isinstance(groups, DictionaryColumn):
-        _refuse_others(groups, (int,), name, hint)
-        values = [value if isinstance(value, int) else 0 for value in groups.values]
-        return integers(values, name)[groups.codes]
+        column = DictionaryColumn(column_codes(groups, name), groups.values)
+        _refuse_others(column, (int,), name, hint)
+        values = [cast("int", v) if _is(v, (int,)) else 0 for v in column.values]
+        return integers(values, name)[column.codes]
     try:
         return integers(groups, name)
     except InputError as error:

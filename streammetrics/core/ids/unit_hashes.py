@@ -13,7 +13,8 @@ from typing import Any, Final, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.conversion import vector
+from streammetrics.core.checks import column_codes
+from streammetrics.core.conversion import has_booleans, vector
 from streammetrics.core.errors import InputError
 from streammetrics.core.ids.id_hashes import HashedIds, TextColumn
 from streammetrics.core.ids.keys import dictionary_column, group_ids
@@ -52,7 +53,7 @@ def unit_words(ids: ArrayLike | DictionaryColumn, name: str) -> Words:
     """uint64 [n]: the word of each id, from which hashes are computed; a view for integers.
 
     ids: [n] integers of 64 bits or strings, one kind in a column, or the result of `hash_ids`. The
-    integer 5 and the string "5" are two ids. InputError for anything else.
+    integer 5 and the string "5" are two ids. InputError for anything else, booleans among them.
     """
     if type(ids) is np.ndarray and ids.dtype is _INT64 and ids.ndim == 1:
         return ids.view(np.uint64)
@@ -60,18 +61,20 @@ def unit_words(ids: ArrayLike | DictionaryColumn, name: str) -> Words:
         return _words(group_ids(ids, "hashed", name))
     if not isinstance(ids, DictionaryColumn):
         array: NDArray[Any] = vector(ids, name)
+        if has_booleans(ids, array):
+            array = np.fromiter(cast("list[object]", ids), object, len(array))
         if array.dtype.kind in "iu":
             return _words(group_ids(array, "integer", name))
         ids = dictionary_column(array if array.dtype.kind != "O" else array.tolist(), name)
-    kind = "integer" if ids.values and isinstance(ids.values[0], int) else "hashed"
-    if len(ids.values) > len(ids.codes):  # a dictionary larger than the batch
+    codes = column_codes(ids, name)
+    kind = "integer" if len(codes) and isinstance(ids.values[codes[0]], int) else "hashed"
+    if len(ids.values) > len(codes):  # a dictionary larger than the batch
         return _words(group_ids(ids, kind, name))
     used = DictionaryColumn(np.arange(len(ids.values)), ids.values)
     try:
-        return _words(group_ids(used, kind, name))[ids.codes]
-    except InputError:
-        group_ids(ids, kind, name)  # names the row, not the value's place in the dictionary
-        raise
+        return _words(group_ids(used, kind, name))[codes]
+    except InputError:  # of a value that no row has, or it names the row
+        return _words(group_ids(ids, kind, name))
 
 
 def mixed(words: Words, salt: np.uint64) -> Words:

@@ -288,8 +288,7 @@ class ExactSumColumn(Column):
         """Add values that are all small integers (clicks, views), or return False."""
         if values[0] % 1 or values[-1] % 1:
             return False
-        whole = values.astype(np.int64)
-        if not np.array_equal(whole, values):
+        if not np.array_equal(whole := values.astype(np.int64), values):
             return False
         if isinstance(slots, ManySlots):
             self._add_multiples(slots.sums(values, 0), 0, slots.present)
@@ -419,9 +418,8 @@ def _decoded_one(data: Reader) -> ExactSumColumn:
         raise damaged("an exact sum with leading or trailing zeros")
     column.first, before = divmod(low, _LIMB_BYTES)
     whole = bytes(before) + content + bytes(-(before + length) % _LIMB_BYTES)
-    column.limbs, column.load = np.frombuffer(whole, "<u4").astype(np.int64)[None, :], 1
-    if negative:
-        column.limbs *= -1
+    limbs = np.frombuffer(whole, "<u4").astype(np.int64)[None, :]
+    column.limbs, column.load = -limbs if negative else limbs, 1
     return column
 
 
@@ -452,9 +450,8 @@ class ExactSum(LaterPart[ExactSumColumn]):
         n = -(-(before + length) // _LIMB_BYTES)
         size = np.zeros((stack.n, _LIMB_BYTES * n), np.uint8)
         size[:, before : before + length] = content
-        column.limbs, column.load = size.view("<u4").astype(np.int64), 1
-        if negative:
-            column.limbs *= -1
+        limbs = size.view("<u4").astype(np.int64)
+        column.limbs, column.load = -limbs if negative else limbs, 1
         return column
 
     def decode(self, owner: Declared, width: int, data: Reader) -> ExactSumColumn:
@@ -471,7 +468,10 @@ def _decoded(width: int, data: Reader, slots: Slots | None) -> ExactSumColumn:
     if width == 1:
         return _decoded_one(data) if slots is None else _decoded_one(data).take(slots)
     (long, most), (lows, top), (negative, sign) = [data.narrow(width) for _ in range(3)]
-    infinities = data.narrow(2 * width)[0].reshape(width, 2)
+    counts, infinite = data.narrow(2 * width)
+    if not (most or top or sign or infinite):  # zeros, of which no bytes bound the number
+        return ExactSumColumn(width if slots is None else len(slots))
+    infinities = counts.reshape(width, 2)
     length, low = long.astype(np.int16), lows.astype(np.int16)
     if max(most, top, (low + length).max(initial=0)) > _MAX_BYTES or sign > 1:
         raise damaged("an exact sum that is out of range")

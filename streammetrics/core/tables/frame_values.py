@@ -27,6 +27,7 @@ from streammetrics.core.tables.arrow_values import (
 
 _TEXTS: Final = ("String", "Categorical", "Enum")  # types of polars
 _LISTS: Final = ("List", "Array")
+_WIDE: Final = ("Int128", "UInt128")  # which numpy lacks
 
 
 # Public annotations are `object`: a library's own types exist only where it is installed.
@@ -88,7 +89,8 @@ def polars_column(series: object, column: str) -> Values | Lists:
         )
     if kind == "Decimal":
         return decimals(any_series.to_list(), any_series.dtype.scale)
-    if any_series.null_count() or not (any_series.dtype.is_numeric() or kind == "Boolean"):
+    is_number = any_series.dtype.is_numeric() or kind == "Boolean"
+    if any_series.null_count() or not is_number or kind in _WIDE:
         items: list[object] = any_series.to_list()
         return items
     return np.array(any_series.to_numpy())

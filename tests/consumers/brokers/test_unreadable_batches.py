@@ -164,20 +164,26 @@ def test_a_damaged_batch_may_be_left_out(kafka: str, tmp_path: Path) -> None:
     send(kafka, topic, batch(GOOD[:7], "none"))
     offset = send(kafka, topic, batch([b"damaged here"] * 5, "none"))
     send(kafka, topic, batch(GOOD[7:], "none"))
+    end = send(kafka, topic, batch([b"damaged last"] * 3, "none"))
     (log,) = (logs_of(kafka) / f"{topic}-0").glob("*.log")
     with log.open("r+b") as file:  # a broker sends what its file holds, and does not look at it
-        file.seek(log.read_bytes().index(b"damaged here"))
-        file.write(b"damaged HERE")
+        for good, damaged in (
+            (b"damaged here", b"damaged HERE"),
+            (b"damaged last", b"damaged LAST"),
+        ):
+            file.seek(log.read_bytes().index(good))
+            file.write(damaged)
     for library in LIBRARIES:
         run_config = configured(kafka, topic, library, tmp_path)
         with pytest.raises(UnreadableBatch, match=f"{topic}/0 offset {offset}"):
             run(run_config)
         assert head(run_config) == (offset, 7, 0)
-        run(run_config, (topic, 0, offset))
-        (entry,) = entries(run_config)
+        run(run_config, (topic, 0, offset), (topic, 0, end))
+        entry, last = entries(run_config)
         assert (entry.offset, entry.reason) == (offset, "unreadable")
         assert entry.detail.startswith(f"offsets {offset} to {offset + 4} cannot be read")
-        assert head(run_config) == (len(GOOD) + 5, len(GOOD) + 1, 1)
+        assert last.detail.startswith(f"offsets {end} to {end + 2} cannot be read")
+        assert head(run_config) == (end + 3, len(GOOD) + 2, 2)
         assert differences(run_config, tmp_path) == []
 
 

@@ -163,7 +163,7 @@ def test_a_message_and_what_cannot_be_read_again_are_written_whatever_their_size
         assert largest_row(run) > ROW
 
 
-def test_parts_hold_a_record_each_and_all_of_the_chunk() -> None:
+def test_parts_hold_a_record_each_or_a_limited_span_and_all_of_the_chunk() -> None:
     limits = CommitLimits(config().store)
     sparse = Chunk(LOG, 5, 40, [5, 6, 20, 21, 22, 39], [event()] * 6)
     assert list(limits.parts(sparse)) == [sparse]
@@ -171,12 +171,31 @@ def test_parts_hold_a_record_each_and_all_of_the_chunk() -> None:
     limits._spans[LOG] = 4
     parts = list(limits.parts(sparse))
     assert [(part.start, part.end, list(part.offsets)) for part in parts] == [
-        (5, 20, [5, 6]), (20, 39, [20, 21, 22]), (39, 40, [39]),
+        (5, 9, [5, 6]), (9, 21, [20]), (21, 25, [21, 22]), (25, 40, [39]),
     ]  # fmt: skip
     limits._spans[LOG] = 1
     assert [len(part) for part in limits.parts(sparse)] == [1] * 6
+    limits._spans[LOG] = 40
+    at_end = Chunk(LOG, 5, 60, [5, 6], [event()] * 2)
+    assert [(part.start, part.end, len(part)) for part in limits.parts(at_end)] == [
+        (5, 45, 2), (45, 60, 0),
+    ]  # fmt: skip
     empty = Chunk(LOG, 5, 40, [], [])
     assert list(limits.parts(empty)) == [empty]
+
+
+@pytest.mark.parametrize("end", [51, 60])
+def test_records_before_a_hole_are_split_until_each_is_alone(end: int) -> None:
+    limits = CommitLimits(config().store, 10)
+    limits._spans[LOG] = 4
+    sparse = Chunk(LOG, 0, end, [0, 1, 2, 3, 50][: 4 if end == 60 else 5], [event()] * 5)
+    large = [StateShard(PANE, 0, 1, b"x" * 11)]
+    for most in (4, 2):
+        part = next(limits.parts(sparse))
+        assert len(part) == most
+        made = Commit(replace(HEAD, next_offset=0), part.start, part.end, None, Counters(), large)
+        assert limits.is_too_large(made)
+    assert len(next(limits.parts(sparse))) == 1
 
 
 # -- rows and bytes of a delta --------------------------------------------------------------------

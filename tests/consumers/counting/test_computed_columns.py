@@ -285,8 +285,8 @@ def test_keys_and_headers_are_operands_too(format: str) -> None:
     (whole,) = in_chunks(sent, [])
     delta = counted(run_config, [replace(whole, keys=[b'{"scale":2}'] * 4, headers=headers)])
     assert [(entry.offset, entry.field) for entry in delta.quarantine] == [(2, "header.width")]
-    assert "no value of the kind that is needed; read by [columns] wide, column 1" in (
-        delta.quarantine[0].detail
+    assert delta.quarantine[0].detail == (
+        "expected a number, got 'wide'; read by [columns] wide, column 1"
     )
     rows = {shard.metric: rows_of(shard.state, (0,)) for shard in states_of(delta)}
     assert rows == {"own": 2, "all": 3}

@@ -25,6 +25,7 @@ TYPES: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
 PAIR: Final = re.compile(r"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w")
 HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 ENDLESS: Final = 1 << 3000  # instead of a number that takes long to read
+FIRST: Final = ("missing_field", "wrong_type", "out_of_range")
 SAID: Final = None  # a detail in the words of msgspec
 
 
@@ -76,13 +77,12 @@ def plainly(value: bytes, fields: Mapping[str, str], variants: list[str]) -> lis
     if HALF.search(PAIR.sub("", text)) or any(field.unread for field in parsed_fields):
         faults = [field.fault for field in parsed_fields if field.fault]
         return faults[0] if faults else Fault("not_json", None, SAID)
-    values: list[object] = []
-    for parsed_field, (path, kind) in zip(parsed_fields, fields.items(), strict=True):
-        read = _converted(parsed_field.value, path, kind, variants)
-        if isinstance(read, Fault):
-            return read
-        values.append(read)
-    return values
+    values = [
+        _converted(parsed_field.value, path, kind, variants)
+        for parsed_field, (path, kind) in zip(parsed_fields, fields.items(), strict=True)
+    ]
+    faults = [value for value in values if isinstance(value, Fault)]
+    return min(faults, key=lambda fault: fault.reason not in FIRST) if faults else values
 
 
 class Found(NamedTuple):

@@ -105,6 +105,11 @@ def test_a_column_that_cannot_be_read_costs_its_message() -> None:
         (changed("score", pa.array([b"x" * 16] * N, pa.uuid())), "wrong_type", "uuid"),
         (changed("ts", pa.array([0] * N, pa.timestamp("ms"))), "bad_time", "zone"),
         (pa.record_batch([pa.array([1])] * 2, ["ts", "ts"]), "not_arrow", "one name"),
+        (
+            pa.record_batch([pa.array(["a"]), pa.array([{"b": "c"}])], ["a.b", "a"]),
+            "not_arrow",
+            "one name",
+        ),
     ):
         delta = counted(ARROW, in_chunks([arrow(ROWS), stream(batch), arrow(ROWS)], []))
         assert positions(delta) == [(1, 0, reason)]
@@ -154,6 +159,73 @@ def test_what_a_message_opens_to_is_bounded_before_it_is_made(
     ):
         assert len(value) < 1 << 19
         assert positions(counted(ARROW, in_chunks([value], []))) == [(0, 0, reason)]
+
+
+def test_how_many_values_lists_have_is_bounded_before_they_are_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    most = 1000
+    monkeypatch.setattr("streammetrics_consumers.events.arrow_messages.MAX_LISTED", most)
+
+    def lists(values: pa.Array) -> pa.Array:
+        ends = pa.array([0] + [len(values)] * N, pa.int32())
+        return pa.ListArray.from_arrays(ends, values)
+
+    bits = pa.array([True] * (most + N))
+    bytes_ = pa.array([1] * (most + N), pa.int8())
+    wide = pa.FixedSizeListArray.from_arrays(pa.nulls(N * most), most)
+    for column, compression in (
+        (lists(pa.nulls(most + N + 1)), None),
+        (wide, None),
+        (lists(pa.array([True] * (most + N + 1))), "zstd"),
+    ):
+        value = stream(changed("phase", column), compression=compression)
+        delta = counted(ARROW, in_chunks([value], []))
+        assert positions(delta) == [(0, 0, "too_large")]
+        assert "values in lists" in delta.quarantine[0].detail
+    for column in (lists(bits), lists(bytes_)):
+        delta = counted(ARROW, in_chunks([stream(changed("phase", column))], []))
+        assert [why for _, _, why in positions(delta)] == ["wrong_type"] * N
+
+
+def test_messages_that_open_to_more_are_opened_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streammetrics_consumers.events.decoder.ARROW_BYTES", 1 << 20)
+    zeros = pa.array(["\0" * (1 << 15)] * N)
+    lists = pa.ListArray.from_arrays(pa.array([0] + [600_000] * N, pa.int32()), pa.nulls(600_000))
+    for column in (zeros, lists):
+        value = stream(changed("phase", column), compression="zstd")
+        assert len(value) < 1 << 13
+        pieces = list(Decoder(ARROW).pieces(in_chunks([value] * 4, [])[0]))
+        assert [piece.rows for piece in pieces] == [N] * 4
+    nothing = pa.record_batch([pa.nulls(20_000)], ["ts"])
+    pieces = list(Decoder(ARROW).pieces(in_chunks([stream(nothing)] * 4, [])[0]))
+    assert len(pieces) == 4
+    small = list(Decoder(ARROW).pieces(in_chunks([arrow(ROWS), b"", arrow(ROWS)] * 4, [])[0]))
+    assert len(small) == 9  # an empty message has no schema to share
+
+
+def test_names_of_columns_keep_their_dots_whatever_they_hold() -> None:
+    times = {"ts": "2024-01-01T00:00:00Z", "n": 1}
+    rows: list[dict[str, object]] = [{"m.t": times, "variant": "a", "geo.x": {"c": "de"}}]
+    config = of_format(
+        "arrow",
+        event='time = "m.t.ts"\nvariant = "variant"',
+        slices='by = [["geo.x.c"]]',
+        metrics='n = { type = "Ratio", inputs = { numerators = "m.t.n" } }',
+    )
+    (piece,) = Decoder(config).pieces(in_chunks([arrow(rows)], [])[0])
+    assert not piece.refused
+    assert piece.keys["slice geo.x.c"].values == ("de",)
+
+
+def test_a_slice_is_no_object_as_in_json() -> None:
+    rows = [row | {"phase": {"x": 1}} for row in ROWS[:2]] + [ROWS[2] | {"phase": None}]
+    values = [json.dumps(row).encode() for row in rows]
+    in_json = counted(JSON, in_chunks(values, []))
+    delta = counted(ARROW, in_chunks([arrow(rows)], []))
+    for refused in (in_json.quarantine, delta.quarantine):
+        assert [(entry.reason, entry.field) for entry in refused] == [("wrong_type", "phase")] * 2
+    assert digests(delta) == digests(in_json)
 
 
 def test_a_column_needs_no_object_for_each_event() -> None:

@@ -196,6 +196,16 @@ def test_lists_of_ids_are_read_from_arrow_and_parquet(tmp_path: Path) -> None:
         assert_read(from_parquet(tmp_path, kind, pa.Table.from_pylist(rows)), kind)
 
 
+def test_an_id_that_is_no_utf_8_costs_its_row_alone(tmp_path: Path) -> None:
+    kind = KINDS["id_list"]._replace(texts=[("", ["a"]), ("", NO), ("", ["b"])])
+    texts = pa.Array.from_buffers(
+        pa.string(), 3, pa.array([b"a", b"\xff", b"b"], pa.binary()).buffers()
+    )
+    x = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), texts)
+    table = pa.table({"ts": [TS] * 3, "grade": [1] * 3, "score": [2] * 3, "q": ["7"] * 3, "x": x})
+    assert_read(from_parquet(tmp_path, kind, table), kind)
+
+
 def from_parquet(folder: Path, kind: Kind, table: pa.Table) -> Decoded:
     pq.write_table(table, folder / "a.parquet")
     opened = source(folder / "a.parquet")
@@ -272,16 +282,28 @@ def test_one_field_may_be_of_two_kinds_for_two_metrics() -> None:
         assert plain(piece.columns[f"x:{second_name}"]) == good
 
 
-def test_numbers_as_texts_may_be_as_large_as_they_like() -> None:
-    kind = KINDS["real"]._replace(texts=[(str(10**400), ""), (str(10**4000), ""), ("1", 1.0)])
+def test_numbers_as_texts_may_be_as_large_and_as_long_as_they_like() -> None:
+    far = [str(10**400), str(10**4000), "9" * 6000, "1e400", "-1e400"]
+    near = [("1", 1.0), ("0." + "3" * 6000, 1 / 3)]
+    kind = KINDS["real"]._replace(texts=[*((text, FAR) for text in far), *near])
     decoder = Decoder(config(**kind.parts))
     rows, fields = csv_rows(kind, [text for text, _ in kind.texts])
-    for piece, reason in (
-        (decoder.decode(chunk(lines(kind))), FAR),
-        (decoder.decode(chunk(rows, fields=fields)), NO),  # such a cell is no number
-    ):
-        assert [entry.reason for entry in piece.refused] == [reason] * 2
-        assert plain(piece.columns[kind.column]) == [1.0]
+    assert_read(decoder.decode(chunk(lines(kind))), kind)
+    assert_read(decoder.decode(chunk(rows, fields=fields)), kind)
+    ids = 'type = "GroupedAUC", ids = "integer", inputs = { groups = "x" }'
+    texts = [("1e400", NO), ("-+5", NO), ("9" * 6000, FAR), ("+7", 7)]
+    whole = Kind("x:int_id", ids, {"grade": "0", "score": "0.5"}, texts)
+    rows, fields = csv_rows(whole, [text for text, _ in texts])
+    assert_read(Decoder(config(**whole.parts)).decode(chunk(rows, fields=fields)), whole)
+
+
+def test_a_text_that_says_so_is_an_infinity_as_in_parquet(tmp_path: Path) -> None:
+    inf = float("inf")
+    kind = KINDS["real"]._replace(texts=[("inf", inf), ("-Infinity", -inf), ("1", 1.0)])
+    rows, fields = csv_rows(kind, [text for text, _ in kind.texts])
+    assert_read(Decoder(config(**kind.parts)).decode(chunk(rows, fields=fields)), kind)
+    table = pa.table({"ts": [TS] * 3, "y": [0] * 3, "x": [inf, -inf, 1.0]})
+    assert_read(from_parquet(tmp_path, kind, table), kind)
 
 
 def test_what_no_double_holds_is_named_and_ids_are_whole_numbers_of_64_bits() -> None:

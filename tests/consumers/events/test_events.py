@@ -1,3 +1,4 @@
+import csv
 import hashlib
 import json
 from collections.abc import Sequence
@@ -7,11 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.events.decoder import NO_TIMESTAMP, Decoded, Decoder
 from streammetrics_consumers.events.fields import EVENT_ID
 from streammetrics_consumers.model.chunk import Cut, SourceError
 
 from streammetrics import DictionaryColumn, HashedIds, hash_ids
+from tests.consumers.messages import arrow, of_format
 from tests.consumers.small_config import EVENT, chunk, config, event
 
 METRICS = (
@@ -311,6 +313,12 @@ def test_a_bad_csv_row_is_refused_alone() -> None:
         assert piece.at.tolist() == [0, 2]
 
 
+def test_a_quoted_cell_may_be_as_large_as_an_event() -> None:
+    csv.field_size_limit(131_072)  # the default, whatever has been read before
+    large = CSV_GOOD.replace(b",x", b',"%s"' % (b"x" * 200_000))
+    assert len(decode_csv(CSV_GOOD, large)) == 2
+
+
 def test_a_table_that_lacks_a_column_is_an_error_and_no_heap_of_refusals() -> None:
     with pytest.raises(SourceError, match="no column 'score'"):
         decode_csv(CSV_GOOD, header=("ts", "variant", "label", "p", "phase", "extra"))
@@ -350,9 +358,47 @@ def test_ids_are_those_of_good_events_and_of_refused_ones_that_have_one() -> Non
     assert decode(event()).event_ids is None
 
 
+def test_the_same_event_has_an_id_or_none_in_every_format() -> None:
+    # Only a field that is read and has an unfit value leaves the id known.
+    settings = config(rest=DEDUP)
+    names = ("ts", "variant", "user", "label", "score", "phase", "id")
+    for changes, n_ids in (
+        ({}, 1),
+        ({"variant": "c"}, 1),
+        ({"label": None}, 0),
+        ({"variant": "c", "label": None}, 0),
+        ({"label": "x"}, 0),
+        ({"score": 2**53 + 1}, 0),
+        ({"variant": "c", "score": 2**53 + 1}, 0),
+        ({"ts": "soon", "score": 2**53 + 1}, 0),
+    ):
+        row = {**json.loads(with_id(event(), "a")), **changes}
+        cells = ",".join("" if row[name] is None else str(row[name]) for name in names)
+        pieces = [
+            Decoder(settings).decode(chunk([json.dumps(row).encode()])),
+            Decoder(settings).decode(chunk([cells.encode()], fields=names)),
+            *Decoder(of_format("arrow", rest=DEDUP)).pieces(chunk([arrow([row])])),
+        ]
+        if changes.get("label", 0) in (None, "x"):
+            pieces.pop()  # whose columns have one type
+        ids = [None if piece.event_ids is None else len(piece.event_ids.ids) for piece in pieces]
+        assert ids == [n_ids] * len(pieces), changes
+        assert len({tuple(reasons(piece)) for piece in pieces}) == 1, changes
+
+
 def test_a_time_too_far_ahead_counts_as_that_of_its_record() -> None:
     times: list[int | None] = [MS, MS - 100_000, MS - 100_001, None]
     values = chunk([with_id(event(), "a")] * 4, timestamps_ms=times)
     ids = Decoder(config(rest=DEDUP)).decode(values).event_ids
     assert ids is not None
     assert ids.times_ms.tolist() == [MS, MS, MS - 100_001, MS]
+
+
+def test_a_record_time_beyond_64_bits_is_none_and_affects_only_its_record() -> None:
+    good = event()
+    times = [0, 1 << 63, -(1 << 70), None, (1 << 63) - 1]
+    whole = replace(chunk([good, b"no", good, b"no", good]), timestamps_ms=times)
+    decoded = Decoder(config()).decode(whole)
+    assert decoded.record_times_ms is not None
+    assert decoded.record_times_ms.tolist() == [0, NO_TIMESTAMP, NO_TIMESTAMP]
+    assert [entry.record_ms for entry in decoded.refused] == [None, None]

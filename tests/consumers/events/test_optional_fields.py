@@ -104,6 +104,8 @@ HOSTILE: list[tuple[str, dict[str, str], Arms, Arms]] = [
     ("a null unit", {"session": "null"}, {}, {}),
     ("a unit that is an object", {"session": '{"id": 1}'}, {}, {}),
     ("a unit that is a number", {"session": "12"}, A, A),
+    ("a unit that is the least number of 64 bits",
+     {"session": str(-(2**63)), "exps": '{"x": "a", "y": 1e999}'}, A, {}),
     ("a unit that no double holds", {"session": "-1e999"}, {}, {}),
     ("a unit that is too long", {"session": '"%s"' % ("s" * 1025)}, {}, {}),
     ("a unit as long as may be", {"session": '"%s"' % ("s" * 1024)}, A, A),
@@ -160,6 +162,20 @@ def test_what_is_no_json_or_lacks_another_field_is_refused_as_ever(
     delta = messages.counted(make_config(metrics=BY_USER), [chunk([good, broken, good])])
     assert [(entry.offset, entry.reason) for entry in delta.quarantine] == [(1, reason)]
     assert rows_of(delta, "x") == {"a": 2}
+
+
+def test_whether_an_event_is_refused_does_not_depend_on_experiments() -> None:
+    long = b"3" * 100_000 + b"e-100000"
+    for broken in (
+        with_fields().replace(b'"label":0', b'"label":"no","label":0'),
+        with_fields().replace(b'"score":0.25', b'"score":' + long),
+        with_fields(exps='{"x": "\\ud800"}, "exps": {}'),
+        with_fields(exps='{"x": 1e999}').replace(b'"ts"', b'"ts":1,"ts"'),
+    ):
+        with_experiments = messages.counted(make_config(), [chunk([broken])])
+        without = messages.counted(config(event=EVENT, metrics=METRICS), [chunk([broken])])
+        assert [entry.reason for entry in without.quarantine] == ["not_json"]
+        assert with_experiments.quarantine == without.quarantine
 
 
 def test_a_field_that_a_metric_reads_too_is_required_as_ever() -> None:
@@ -249,6 +265,35 @@ def test_times_without_a_zone_in_an_optional_column_are_values_like_any_other() 
     delta = messages.counted(settings, messages.in_chunks([value], ()))
     assert not delta.quarantine
     assert (rows_of(delta, "x"), rows_of(delta, "y")) == (A, {"b": 1})
+
+
+def test_optional_columns_whose_values_may_repeat_are_not_opened() -> None:
+    """Four kilobytes may be a gigabyte of Python objects: only whether there is a value is read."""
+    n = 4
+    base = pa.Table.from_pylist([row(exps={"x": "a", "y": "b"}, session="s1")] * n)
+    rest = REST.replace('surface = "search"', 'surface = "present"')
+    settings = messages.of_format("arrow", event=ASSIGNED, metrics=METRICS, rest=rest)
+    text = pa.array(["search" * 10], pa.string_view()).buffers()
+    for column in (
+        pa.Array.from_buffers(
+            pa.string_view(), n, [None, *(pa.py_buffer(text[1].to_pybytes()[:16] * n), text[2])]
+        ),
+        pa.ListViewArray.from_arrays(
+            pa.array([0] * n, pa.int32()), pa.array([9] * n, pa.int32()), pa.nulls(9)
+        ),
+        pa.RunEndEncodedArray.from_arrays(pa.array([n], pa.int32()), pa.array(["search"])),
+        pa.UnionArray.from_dense(
+            pa.array([0] * n, pa.int8()), pa.array([0] * n, pa.int32()), [pa.array(["search"])]
+        ),
+    ):
+        table = base.append_column("surface", column)
+        bad = table.set_column(0, table.schema.names[0], pa.array([None] * n))
+        values = [messages.stream(*part.to_batches()) for part in (table, bad)]
+        delta = messages.counted(settings, messages.in_chunks(values, ()))
+        assert rows_of(delta, "x") == {"a": n}
+        for entry in delta.quarantine:
+            assert json.loads(entry.payload)["surface"] == f"a value of {column.type}"
+        assert len(delta.quarantine) == n
 
 
 def test_arms_and_units_in_the_key_and_headers_of_records_are_optional_too() -> None:

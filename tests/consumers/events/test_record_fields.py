@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.model.chunk import Headers
 from streammetrics_consumers.model.commit import Counters
 
 from streammetrics import HashedIds, hash_ids
 from tests.consumers.messages import counted, digests, in_chunks, message, of_format, positions
 from tests.consumers.small_config import event
 
-Headers = list[tuple[str, bytes | None]]
 ROLES = """
 time = "ts"
 variant = "header.arm"
@@ -23,7 +23,11 @@ score = "header.model.score"
 SLICES = 'by = [[], ["variant"], ["header.region"]]'
 METRICS = 'auc = { type = "HistogramAUC" }\ngauc = { type = "GroupedAUC", ids = "integer" }'
 KEY = b'{"user":{"id":7}}'
-HEADERS: Headers = [("arm", b"a"), ("model.score", b"0.5"), ("region", "\u00e9".encode())]
+HEADERS: list[tuple[str, bytes | None]] = [
+    ("arm", b"a"),
+    ("model.score", b"0.5"),
+    ("region", "\u00e9".encode()),
+]
 
 
 def fed(
@@ -38,7 +42,7 @@ def fed(
     return counted(config, [replace(chunk, keys=keys, headers=headers)])
 
 
-def with_header(name: str, *values: bytes | None) -> Headers:
+def with_header(name: str, *values: bytes | None) -> list[tuple[str, bytes | None]]:
     return [(key, value) for key, value in HEADERS if key != name] + [(name, v) for v in values]
 
 
@@ -77,7 +81,9 @@ BAD = [
     (KEY, with_header("arm"), "missing_field", "header.arm"),
     (KEY, with_header("arm", None), "missing_field", "header.arm"),
     (KEY, with_header("arm", b"a", b"a"), "bad_header", "header.arm"),
+    (KEY, with_header("arm", None, b"a"), "bad_header", "header.arm"),
     (KEY, with_header("arm", b"\xff"), "bad_header", "header.arm"),
+    (KEY, None, "bad_header", "header.arm"),  # a name is no text
     (KEY, with_header("arm", b"a" * 70_000), "too_long", "header.arm"),
     (KEY, with_header("arm", b"c"), "unknown_variant", "header.arm"),
     (KEY, with_header("model.score", b"high"), "wrong_type", "header.model.score"),
@@ -100,6 +106,46 @@ def test_a_slice_may_lack_its_header_and_a_tombstone_its_key_and_all_headers() -
     headers = [HEADERS, with_header("region"), []]
     delta = fed("json", [event(), event(), None], [KEY, KEY, None], headers)
     assert delta.counters == Counters(rows=2, tombstones=1)
+
+
+OF_SEARCH = """
+x = { type = "Moments", inputs = { values = "header.x" }, where = "surface == 's'" }
+y = { type = "Moments", inputs = { values = "key.y" }, where = "surface == 's'" }
+"""
+
+
+@pytest.mark.parametrize("format", ["json", "ndjson", "array", "arrow"])
+def test_fields_of_a_metric_with_where_are_needed_only_in_events_that_it_counts(
+    format: str,
+) -> None:
+    def with_surface(surface: str) -> bytes:
+        return f'{{"ts":"2024-01-01T00:00:00Z","surface":"{surface}"}}'.encode()
+
+    search = [with_surface("s")] if format == "json" else [with_surface(s) for s in ("h", "s")]
+    unfit: list[tuple[bytes | None, Headers, str, str]] = [
+        (b'{"y":2}', [], "missing_field", "header.x"),
+        (b'{"y":2}', [("x", b"z")], "wrong_type", "header.x"),
+        (b'{"y":2}', [("x", b"1e400")], "out_of_range", "header.x"),
+        (b'{"y":2}', [("x", b"1"), ("x", b"2")], "bad_header", "header.x"),
+        (b'{"y":2}', [("x", b"\xff")], "bad_header", "header.x"),
+        (b"{}", [("x", b"1")], "missing_field", "key.y"),
+        (None, [("x", b"1")], "missing_field", "key.y"),
+        (b'{"y":"q"}', [("x", b"1")], "wrong_type", "key.y"),
+        (b'{"y":1e999}', [("x", b"1")], "wrong_type", "key.y"),
+        (b"y", [("x", b"1")], "bad_key", "key"),
+    ]
+    keys, headers = [case[0] for case in unfit], [case[1] for case in unfit]
+    of_search = {"event": 'time = "ts"', "slices": "by = [[]]", "metrics": OF_SEARCH}
+    n = len(search)
+    for values, reasons in (
+        ([with_surface("h")] * n, []),
+        (search, [(reason, field) for *_, reason, field in unfit]),
+    ):
+        value = values[0] if format == "json" else message(format, values)
+        delta = fed(format, [value] * len(unfit), keys, headers, **of_search)
+        assert delta.counters.rows == n * len(unfit)
+        assert [(entry.reason, entry.field) for entry in delta.quarantine] == reasons
+        assert {entry.index for entry in delta.quarantine} <= {n - 1}
 
 
 def test_the_key_alone_is_its_whole_text() -> None:

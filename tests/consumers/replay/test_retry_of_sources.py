@@ -59,7 +59,10 @@ def write_file(folder: Path, format: str) -> str:
         writer.writerows(rows)
         path.write_text(text.getvalue(), encoding="utf-8")
     else:
-        pyarrow.parquet.write_table(pa.Table.from_pylist(rows), path, row_group_size=50)
+        table = pa.Table.from_pylist(rows)
+        unread = pa.array(range(len(rows)), pa.timestamp("us"))  # without a zone, it cannot be
+        table = table.append_column("created", unread)
+        pyarrow.parquet.write_table(table, path, row_group_size=50)
     return f'kind = "file"\npath = "{path}"'
 
 

@@ -89,6 +89,13 @@ def test_a_hash_is_that_of_the_bytes_whatever_stands_beside() -> None:
     assert hashed_ids([]).tolist() == []
 
 
+def test_a_pair_of_surrogates_is_hashed_as_the_character() -> None:
+    pair = "\ud83d" + "\ude00"
+    assert hash_ids([pair, "a"]).tolist() == hash_ids(["😀", "a"]).tolist()
+    halves = hash_ids(["\ud83d", "\ude00"])  # of two names
+    assert halves.tolist() == [expected("\ud83d"), expected("\ude00")]
+
+
 def test_texts_that_lie_end_to_end_need_no_strings() -> None:
     data = np.frombuffer("xannébo".encode(), np.uint8)
     hashes = hash_texts(data, np.array([1, 4, 6, 8]))
@@ -179,6 +186,20 @@ def test_words_of_integers_are_their_bits_whatever_holds_them() -> None:
     assert hashes.tolist() == [hash_of(5, "s")] * 2
     with pytest.raises(InputError, match="users: expected a one-dimensional array"):
         unit_words(np.zeros((2, 2), np.int64), "users")
+
+
+def test_words_are_those_of_the_values_that_rows_have() -> None:
+    long = "x" * 5000
+    for values in ((5, None), (5, "a"), (5, long), (5, 2**63), (5, True), ("a", None), ("a", long)):
+        for column in (
+            DictionaryColumn(np.array([0, 0, 0]), values),
+            DictionaryColumn(np.array([1, 1, 1]), values[::-1]),
+            DictionaryColumn(np.array([0]), values),
+        ):
+            expected_word = unit_words([values[0]], "users")[0]
+            assert set(unit_words(column, "users").tolist()) == {int(expected_word)}, column
+        with pytest.raises(InputError, match=r"users\[2\]"):
+            unit_words(DictionaryColumn(np.array([0, 0, 1]), values), "users")
 
 
 def test_a_hash_is_the_same_for_ever() -> None:

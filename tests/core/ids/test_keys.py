@@ -16,6 +16,7 @@ from streammetrics.core.ids.keys import (
     decode_key,
     dictionary_column,
     encode_key,
+    group_ids,
     key_hash,
 )
 from streammetrics.core.rows import DictionaryColumn
@@ -138,6 +139,25 @@ def test_values_of_a_dictionary_that_no_row_has_do_not_matter() -> None:
     assert dictionary_column(DictionaryColumn(np.array([4, 0]), odd)).values == ("a", "b")
     dictionary = dictionary_column(DictionaryColumn(np.array([700, 3, 700]), tuple(range(1000))))
     assert (dictionary.values, dictionary.codes.tolist()) == ((3, 700), [1, 0, 1])
+
+
+def test_a_dictionary_of_strings_is_checked_as_their_list_is() -> None:
+    pair, long = "\ud83d" + "\ude00", "😀" * 500
+    for kind in ("hashed", "exact"):
+        joined: Any = group_ids(DictionaryColumn(np.array([0, 1]), (pair, "a")), kind)
+        expected: Any = group_ids(["😀", "a"], kind)
+        if kind == "exact":
+            joined, expected = joined.values, expected.values
+        assert [*joined] == [*expected]
+        for groups in ([long], DictionaryColumn(np.array([1]), ("a", long))):
+            with pytest.raises(InputError, match=r"groups\[0\]: .*of at most 4096 bytes"):
+                group_ids(groups, kind)
+        unused: Any = group_ids(DictionaryColumn(np.array([0]), ("a", long)), kind)
+        assert len(unused) == 1
+        no_rows: Any = group_ids(DictionaryColumn(np.array([], np.intp), ("a",) * 9), kind)
+        assert not len(no_rows)
+    integers = DictionaryColumn(np.array([0]), (5, 2**63, True, "a"))
+    assert [*group_ids(integers, "integer")] == [5]  # type: ignore[call-overload]
 
 
 def test_integers_of_any_type_and_at_the_ends_of_their_range_are_keys() -> None:

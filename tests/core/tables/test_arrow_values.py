@@ -173,6 +173,18 @@ def test_many_texts_count_as_their_strings_do() -> None:
     assert of_users == of_strings
 
 
+def test_a_long_one_of_many_texts_is_checked_as_in_a_list() -> None:
+    names = [str(row) for row in range(20_000)]
+    for long in ("x" * 400, "é" * 340):
+        column = arrow_column(pa.array([*names, long]), "user")
+        assert isinstance(column, TextColumn)
+        assert np.array_equal(group_ids(column, "hashed"), hash_ids([*names, long]))
+    column = arrow_column(pa.array([*names, "x" * 5000]), "user")
+    assert isinstance(column, TextColumn)
+    with pytest.raises(InputError, match=r"user\[20000\]: .*of at most 4096 bytes"):
+        unit_words(column, "user")
+
+
 def test_many_texts_that_are_no_utf8_are_refused_as_few_are() -> None:
     for n in (2, 20_000):
         octets = b"".join(b"\xff%d" % row for row in range(10_000, 10_000 + n))

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, cast
 import numpy as np
 
 from streammetrics_consumers.events import PAYLOAD_BYTES
-from streammetrics_consumers.events.csv_rows import split_header
+from streammetrics_consumers.events.csv_rows import MARK, cells, split_header
 from streammetrics_consumers.model.chunk import Chunk, Cut, SourceError
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.sources import GapError
@@ -279,7 +279,7 @@ class CsvRows:
                 elif odd and len(self._open) > 1:
                     self._close(rows, pending)
             if self._width is None and rows:
-                self._width = _width(rows[0])
+                self._width = _header_width(rows[0])
         return rows
 
     def finish(self) -> list[Record]:
@@ -305,13 +305,16 @@ class CsvRows:
         self._open, self._size = [], 0
 
 
-def _width(row: Record) -> int:
+def _header_width(header: Record) -> int:
+    """The number of columns; 0 if the header is not valid."""
+    return 0 if isinstance(header, Overlong) else _width(header.removeprefix(MARK))
+
+
+def _width(row: bytes) -> int:
     """The number of values in a row; 0 if it is not a valid row."""
-    if isinstance(row, Overlong):
-        return 0
     try:
-        return len(next(csv.reader([row.decode("utf-8", "replace")], strict=True)))
-    except (csv.Error, StopIteration):
+        return len(cells(row.decode("utf-8", "replace")))
+    except csv.Error:
         return 0
 
 

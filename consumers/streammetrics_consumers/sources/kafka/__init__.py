@@ -18,9 +18,9 @@ from threading import RLock
 from typing import Final, TypeAlias, TypeVar
 
 from streammetrics_consumers.config.source import SourceConfig
-from streammetrics_consumers.model.chunk import Chunk, Cut, Lazy, SourceError
+from streammetrics_consumers.model.chunk import Chunk, Cut, Headers, Lazy, SourceError
 from streammetrics_consumers.model.partition import Name, Partition
-from streammetrics_consumers.sources import Disconnected, Listener
+from streammetrics_consumers.sources import Disconnected, Listener, left_out
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,6 @@ MAX_POLL_S: Final = 0.5  # signals are handled when a poll returns
 R = TypeVar("R")
 V = TypeVar("V")
 
-Headers = Sequence[Sequence[tuple[str, bytes | None]]]
 PartitionId: TypeAlias = tuple[str, int]  # a partition: topic and number
 
 
@@ -58,6 +57,25 @@ def found_topics(names: Sequence[str], ask: Callable[[], Mapping[str, Topic]]) -
             return [topics[name] for name in names]
     missing = next(name for name in names if name not in topics)
     raise SourceError(f"kafka: topic {missing!r} does not exist; create it, or correct the name")
+
+
+def last_inside(is_inside: Callable[[int], bool], first: int, end: int) -> int:
+    """The last offset below `end` that is inside of a batch, of which `first` is one.
+
+    >>> last_inside(lambda offset: offset < 8, 3, 100)
+    7
+    """
+    inside, step = first, 1
+    while inside + step < end and is_inside(inside + step):
+        inside, step = inside + step, 2 * step
+    outside = max(min(inside + step, end), inside + 1)
+    while outside - inside > 1:
+        middle = (inside + outside) // 2
+        if is_inside(middle):
+            inside = middle
+        else:
+            outside = middle
+    return inside
 
 
 class TopicReading:
@@ -152,7 +170,7 @@ class TopicReading:
         values: Sequence[bytes | None] = (),
         timestamps_ms: Sequence[int | None] = (),
         keys: Sequence[bytes | None] = (),
-        headers: Headers = (),
+        headers: Sequence[Headers] = (),
         cut: Mapping[int, Cut] | None = None,
         longest: int | None = None,
     ) -> Chunk:
@@ -177,6 +195,11 @@ class TopicReading:
             cut or {},
             longest=longest,
         )
+
+    def left_out(self, partition_id: PartitionId, first: int, last: int) -> Chunk:
+        """The chunk that replaces an unreadable batch with these offsets."""
+        cut = {0: left_out(first, last)}
+        return self.chunk(partition_id, last + 1, [first], [b""], [-1], [None], [()], cut)
 
     # -- Kafka's own offsets ------------------------------------------------------------------
     def not_acknowledged(self, offsets: Mapping[Partition, int]) -> dict[PartitionId, int]:

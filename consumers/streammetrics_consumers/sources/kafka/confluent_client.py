@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from threading import Thread
 from typing import Final, TypeAlias, TypeVar, cast
 
@@ -33,9 +34,9 @@ from confluent_kafka.admin._topic import TopicDescription
 
 from streammetrics_consumers.config.section import ConfigError, Problem
 from streammetrics_consumers.config.source import SourceConfig
-from streammetrics_consumers.model.chunk import SourceError
+from streammetrics_consumers.model.chunk import Headers, SourceError
 from streammetrics_consumers.sources import Disconnected, NotLetIn, limit_text
-from streammetrics_consumers.sources.kafka import PartitionId, Topic
+from streammetrics_consumers.sources.kafka import PartitionId, Topic, last_inside
 from streammetrics_consumers.sources.kafka.client_settings import (
     connection_settings,
     librdkafka_settings,
@@ -224,12 +225,13 @@ def sorted_ids(partition_ids: Sequence[TopicPartition]) -> list[PartitionId]:
     return sorted((partition_id.topic, partition_id.partition) for partition_id in partition_ids)
 
 
-def headers_of(message: Message) -> list[tuple[str, bytes]]:
-    """The headers of a message that have a value."""
-    headers = message.headers()
-    if not isinstance(headers, list):
-        return []
-    return [(name, value) for name, value in headers if isinstance(value, bytes)]
+def headers_of(message: Message) -> Headers:
+    """The headers of a message; None if a name is not UTF-8, with which the library fails."""
+    try:
+        headers = message.headers()
+    except (SystemError, UnicodeDecodeError):
+        return None
+    return cast("list[tuple[str, bytes | None]]", headers) if isinstance(headers, list) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,17 +267,7 @@ def last_of(
 ) -> int:
     """The last offset of the unreadable batch that begins at `base`, in a log that ends at `end`.
     `first` is one of its offsets. Raises SourceError."""
-    inside, step = first, 1
-    while inside + step < end and _is_faulty(settings, partition_id, base, inside + step):
-        inside, step = inside + step, 2 * step
-    outside = min(inside + step, end)
-    while outside - inside > 1:
-        middle = (inside + outside) // 2
-        if _is_faulty(settings, partition_id, base, middle):
-            inside = middle
-        else:
-            outside = middle
-    return inside
+    return last_inside(partial(_is_faulty, settings, partition_id, base), first, end)
 
 
 def _is_faulty(

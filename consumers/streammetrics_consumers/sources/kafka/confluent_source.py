@@ -35,7 +35,6 @@ from streammetrics_consumers.sources import (
     Listener,
     Skips,
     UnreadableBatch,
-    left_out,
     limit_text,
 )
 from streammetrics_consumers.sources.kafka import (
@@ -229,8 +228,7 @@ class ConfluentSource(TopicSource):
         if last is None:
             _, end = self._range(self._reading.partition(partition_id))
             last = faults.last_of(self._settings, partition_id, fault.base, first, end)
-        cut = {0: left_out(first, last)}
-        chunk = self._reading.chunk(partition_id, last + 1, [first], [b""], [-1], [None], [[]], cut)
+        chunk = self._reading.left_out(partition_id, first, last)
         self._restart(partition_id)
         return [chunk]
 

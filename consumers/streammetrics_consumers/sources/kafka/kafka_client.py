@@ -8,14 +8,15 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Final, TypeAlias
 
 import kafka
 import kafka.errors as errors
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.consumer.fetcher import Fetcher
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
@@ -29,13 +30,18 @@ from kafka.net.inet import KafkaNetSocket
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
+from kafka.record import MemoryRecords
 
 from streammetrics_consumers.config.source import SourceConfig
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources import Disconnected, NotLetIn
 from streammetrics_consumers.sources.kafka import Topic
 from streammetrics_consumers.sources.kafka.client_settings import require_reachable
-from streammetrics_consumers.sources.kafka.record_batches import BatchLimits, is_known_layout
+from streammetrics_consumers.sources.kafka.record_batches import (
+    BatchLimits,
+    FetchedBytes,
+    is_known_layout,
+)
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +52,8 @@ FLUSH_S: Final = 30.0
 DESCRIBE_TRIES: Final = 10  # a broker may be restarting
 DESCRIBE_PAUSE_S: Final = 0.2
 ANSWER_S: Final = 15.0
+FETCH_TRIES: Final = 150
+SPARE_BYTES: Final = 1 << 16  # of a fetch, after its first batch
 Message: TypeAlias = tuple[bytes, bytes, list[tuple[str, bytes]]]  # key, value, headers
 DEFAULTS: Final[dict[str, object]] = KafkaConsumer.DEFAULT_CONFIG
 FATAL: Final = (  # a retry would fail in the same way
@@ -242,6 +250,52 @@ class DescribedTopics:
     def close(self) -> None:
         """Close the client and end its thread."""
         self._admin.close()
+
+
+class Fetches(KafkaConsumer):  # type: ignore[misc]
+    """Single fetches of a partition, by a client of its own, to find where batches begin."""
+
+    def __init__(
+        self, settings: dict[str, object], servers: Sequence[str], partition: TopicPartition
+    ) -> None:
+        client = connected(settings, servers)
+        try:
+            super().__init__(**{**settings, "group_id": None}, kafka_client=lambda **_: client)
+        except BaseException:
+            client.close()
+            raise
+        self._partition = partition
+        self._bases: dict[int, tuple[int | None, int | None]] = {}
+        self._size = 0  # of the last fetch, in bytes
+        self._fetcher.PartitionRecords = self._noted
+        self.assign([partition])
+
+    def bases(self, offset: int) -> tuple[int | None, int | None]:
+        """The first offset of the batch that the broker sends for this offset, and that of the next
+        batch; None where no batch of the same file follows. Raises Disconnected."""
+        bases = self._fetched(offset)
+        if bases[1] is None:  # the next one may have had no room
+            self._fetcher.config["max_partition_fetch_bytes"] = self._size + SPARE_BYTES
+            bases = self._fetched(offset)
+        return bases
+
+    def _fetched(self, offset: int) -> tuple[int | None, int | None]:
+        self._bases.clear()
+        self.seek(self._partition, offset)
+        for _ in range(FETCH_TRIES):
+            with suppress(errors.KafkaError):
+                self.poll(timeout_ms=100)
+            if offset in self._bases:
+                return self._bases[offset]
+        raise Disconnected(f"kafka: the broker does not answer for {self._partition}")
+
+    def _noted(
+        self, offset: int, partition: TopicPartition, records: MemoryRecords, **settings: object
+    ) -> object:
+        """Note how a fetch begins, and give the client no record of it."""
+        self._size = records.size_in_bytes()
+        self._bases[offset] = FetchedBytes.adopted(records).bases()
+        return Fetcher.PartitionRecords(offset, partition, MemoryRecords(b""), **settings)
 
 
 def connected(settings: dict[str, object], servers: Sequence[str]) -> Client:

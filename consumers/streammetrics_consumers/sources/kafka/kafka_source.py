@@ -5,7 +5,8 @@ Exactly-once counting depends on these points, where the client's own behavior m
 * Reading starts at the ledger's head: we seek after every assignment, and ignore Kafka's committed
   offsets. `auto_offset_reset` is "none", so a lost offset is an error (GapError).
 * Values stay bytes. A deserializer that raises would make the third poll hang.
-* After any exception from a poll, this source is unusable; the service opens another one.
+* After any exception from a poll but that of an unreadable batch that is skipped, this source is
+  unusable; the service opens another one.
 * The client calls its listener from its IO thread, during our call of `poll`. The listener uses
   only the ledger and `seek`.
 * `read_committed`: control records and aborted records leave holes in the offsets.
@@ -19,7 +20,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar, cast
@@ -28,7 +29,7 @@ import kafka.errors as errors
 from kafka import ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
 
 from streammetrics_consumers.config.source import SourceConfig
-from streammetrics_consumers.model.chunk import Chunk, Cut, Lazy, SourceError
+from streammetrics_consumers.model.chunk import Chunk, Headers, Lazy, SourceError
 from streammetrics_consumers.model.partition import Name, Partition
 from streammetrics_consumers.sources import (
     NO_SKIPS,
@@ -38,7 +39,6 @@ from streammetrics_consumers.sources import (
     NotLetIn,
     Skips,
     UnreadableBatch,
-    left_out,
 )
 from streammetrics_consumers.sources.kafka import (
     MAX_POLL_S,
@@ -47,6 +47,7 @@ from streammetrics_consumers.sources.kafka import (
     TopicReading,
     TopicSource,
     found_topics,
+    last_inside,
 )
 from streammetrics_consumers.sources.kafka.client_settings import (
     assignment_strategies,
@@ -60,12 +61,12 @@ from streammetrics_consumers.sources.kafka.kafka_client import (
     REFUSALS,
     Consumer,
     DescribedTopics,
+    Fetches,
     connected,
 )
 from streammetrics_consumers.sources.kafka.record_batches import BatchLimits
 from streammetrics_consumers.sources.kafka.record_runs import (
     NO_HEADERS,
-    Headers,
     Record,
     RecordRun,
     joined,
@@ -85,6 +86,7 @@ class KafkaSource(TopicSource):
         self, config: SourceConfig, names: Sequence[Name] | None = None, skips: Skips = NO_SKIPS
     ) -> None:
         super().__init__(config, names)
+        self._skips, self._servers = skips, config.bootstrap_servers
         self._settings = kafka_python_settings(config, DEFAULTS)
         self._settings["partition_assignment_strategy"] = [
             ASSIGNORS[name] for name in assignment_strategies(config)
@@ -100,7 +102,7 @@ class KafkaSource(TopicSource):
             self._client.close()
             raise
         try:
-            limits = BatchLimits(config.max_batch_bytes, skips)
+            limits = BatchLimits(config.max_batch_bytes)
             self._consumer = Consumer(
                 limits, **self._settings, kafka_client=lambda **_: self._client
             )
@@ -157,6 +159,9 @@ class KafkaSource(TopicSource):
         before = reading.given.copy()
         try:
             batches = self._consumer.poll(timeout_ms=round(min(timeout_s, MAX_POLL_S) * 1000))
+        except UnreadableBatch as fault:
+            reading.raise_failure()
+            return self._left_out(fault, before)
         except Exception as error:
             reading.raise_failure()
             raise self._explained(error) from error
@@ -170,6 +175,37 @@ class KafkaSource(TopicSource):
                 if self._is_kept(tuple(partition_id), before):
                     chunks.append(self._chunk(tuple(partition_id), records))
         return chunks
+
+    def _left_out(self, fault: UnreadableBatch, before: Counter[PartitionId]) -> list[Chunk]:
+        """The chunk that replaces an unreadable batch, if it may be skipped; otherwise its error is
+        raised."""
+        partition_id, reading = (fault.topic, fault.partition), self._reading
+        if (*partition_id, fault.first) not in self._skips:
+            raise fault
+        last = self._last_of(fault) if fault.last is None else fault.last
+        with reading.lock:
+            self._seek_again(before)
+            if not self._is_kept(partition_id, before):
+                return []
+            self._seek(partition_id, last + 1)
+            return [reading.left_out(partition_id, fault.first, last)]
+
+    def _last_of(self, fault: UnreadableBatch) -> int:
+        """The last offset for which the broker sends this batch."""
+        partition = TopicPartition(fault.topic, fault.partition)
+        end = int(self._ask(lambda: self._consumer.end_offsets([partition]))[partition])
+        with closing(Fetches(self._settings, self._servers, partition)) as fetches:
+            base, after = fetches.bases(fault.first)
+            if after is not None and after <= fault.first:
+                raise SourceError(
+                    f"kafka: {fault.topic}/{fault.partition} offset {fault.first}: a damaged batch "
+                    "before it fills each fetch; raise max_partition_fetch_bytes"
+                )
+
+            def is_inside(offset: int) -> bool:
+                return base is not None and base <= offset and fetches.bases(offset)[0] == base
+
+            return last_inside(is_inside, fault.first, end if after is None else min(after, end))
 
     def _cleanup_policies(self) -> Mapping[str, str]:
         return self._described_topics.cleanup_policies()
@@ -197,21 +233,18 @@ class KafkaSource(TopicSource):
         """The chunk of what a poll returned: runs, or records where the layout is unknown."""
         runs = [record for record in records if isinstance(record, RecordRun)]
         runs = runs or [RecordRun.collected(cast("Sequence[Record]", records))]
-        last, headers, cut, count = runs[-1], dict[int, Headers](), dict[int, Cut](), 0
+        headers, count = dict[int, Headers](), 0
         for run in runs:
             headers.update((count + i, pairs) for i, pairs in run.headers.items())
-            if run.left_out is not None:
-                cut[count] = left_out(run.offsets[0], run.left_out)
             count += len(run)
         return self._reading.chunk(
             partition_id,
-            (last.offsets[-1] if last.left_out is None else last.left_out) + 1,
+            runs[-1].offsets[-1] + 1,
             joined([run.offsets for run in runs]),
             joined([run.values for run in runs]),
             joined([run.timestamps_ms for run in runs]),
             joined([run.keys for run in runs]),
             Lazy(count, lambda i: headers.get(i, NO_HEADERS)),
-            cut,
         )
 
     def _is_kept(self, partition_id: PartitionId, before: Counter[PartitionId]) -> bool:
@@ -294,8 +327,6 @@ class KafkaSource(TopicSource):
             raise self._explained(error) from error
 
     def _explained(self, error: Exception) -> SourceError:
-        if isinstance(error, UnreadableBatch):
-            return error
         if isinstance(error, MemoryError):
             return SourceError("kafka: out of memory while reading; give the process more")
         if isinstance(error, errors.OffsetOutOfRangeError):

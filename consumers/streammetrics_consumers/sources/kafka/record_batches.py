@@ -1,16 +1,14 @@
 """Reading the records of the client's batches in a fifth of the time of the client, in bounded
 memory.
 
-The client makes two objects for each record, and reads each of its fields with a call. Here a batch
-becomes blocks: the bytes of its records, and where each begins. `record_runs` reads those of many
-batches together. The client takes a block for one record, and still handles the batch framing,
-transactions, control batches, and records that are not plain. Source for the layout: the Kafka
-protocol, https://kafka.apache.org/documentation/#recordbatch
+A batch is checked and decompressed when it is reached, up to a limit, and `batch_records` makes
+blocks of its records. `record_runs` reads the blocks of many batches together. The client still
+handles the batch framing, transactions and control batches. What cannot be read ends the reading
+after the blocks before it, with an UnreadableBatch.
 
-A batch is checked and decompressed when it is reached, up to a limit: the client itself has no
-limit, and 10 kB can expand to a gigabyte. No step here allocates more than the limit and one block.
-An unreadable batch ends the reading after the records before it, or is skipped if that is allowed:
-then one record replaces it.
+The checksum of a batch does not cover its first offset, its length and its format. So offsets must
+ascend, from batch to batch and within a batch; and a batch after a hole must end before the next
+one begins, as far as the fetch holds it.
 
 This uses private parts of the client. If their layout is not the known one, the source uses the
 records of the client's public `poll` instead: see `is_known_layout`.
@@ -19,30 +17,27 @@ records of the client's public `poll` instead: see `is_known_layout`.
 from __future__ import annotations
 
 import struct
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from inspect import signature
-from types import MappingProxyType
 from typing import Any, Final, cast
 
-from kafka import TopicPartition, codec
+from kafka import TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord, Fetcher
 from kafka.errors import CorruptRecordError
 from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatch
-from kafka.record.util import decode_varint
+from kafka.record.legacy_records import LegacyRecordBatch
 
-from streammetrics_consumers.sources import NO_SKIPS, Skips, UnreadableBatch, limit_text
-from streammetrics_consumers.sources.kafka.record_runs import (
-    NO_HEADERS,
-    Record,
-    RecordBlock,
-    RecordRun,
-    Runs,
-    runs_of,
+from streammetrics_consumers.sources import UnreadableBatch, limit_text
+from streammetrics_consumers.sources.kafka.batch_codecs import DamagedBatch, OverLimit
+from streammetrics_consumers.sources.kafka.batch_records import (
+    LATER,
+    InvalidBatch,
+    LegacyBatch,
+    RecordBatch,
 )
+from streammetrics_consumers.sources.kafka.record_runs import RecordBlock, RecordRun, Runs, runs_of
 
 # Two records as encoded by a producer, with gzip: one with a key, and one with a header.
 PROBE: Final = bytes.fromhex(
@@ -51,190 +46,129 @@ PROBE: Final = bytes.fromhex(
     "0ca60a00a1451aeede000000"
 )
 FETCHED: Final = ("fetch_offset", "tp", "records", "check_crcs")  # arguments from a fetcher
-BLOCK_RECORDS: Final = 1000  # at most, since a batch may hold millions of small ones
-MAX_BLOCK_BYTES: Final = 8 << 20  # a larger one is not copied: the client reads it
 TOGETHER_BYTES: Final = 1 << 20  # of blocks, to read them together
-_LATER: Final = 1 << 62  # in place of an offset
+_OFFSETS: Final = 1 << 63  # no offset is as large
+_START: Final = struct.Struct(">q8xb")  # of a batch: its first offset, and its format
+# What the client raises for bytes that are no batch.
+_DAMAGE: Final = (
+    AssertionError,
+    CorruptRecordError,
+    IndexError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
 
 
-class _BlockRecord:
-    """A block or run with the interface of one record, which the client passes on: its `checksum`.
-
-    offset: of its last record; of a block it is not known yet."""
-
-    key = value = None
-    headers = NO_HEADERS
-    timestamp, timestamp_type = -1, 0
-
-    def __init__(self, records: RecordBlock | RecordRun, size_in_bytes: int) -> None:
-        self.checksum, self.size_in_bytes = records, size_in_bytes
-        self.offset = records.offsets[-1] if isinstance(records, RecordRun) else _LATER
-
-    def validate_crc(self) -> bool:
-        """Return True; part of the client's record interface."""
-        return True
-
-
-class RecordBatch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships no types
-    """The client's batch, read faster, as blocks of records. It raises the same errors, after the
-    records before the error."""
+class FetchedBytes(MemoryRecords):  # type: ignore[misc]  # the client ships no types
+    """The bytes of a fetch of one partition, which the client divides into batches."""
 
     __slots__ = ()
-    _buffer: bytes | bytearray
-    _pos: int
-    _decompressed: bool
 
-    def validate_crc(self) -> bool:
-        """Return True: `fault` checked it before decompression."""
-        return True
+    @classmethod
+    def adopted(cls, records: MemoryRecords) -> FetchedBytes:
+        """The same object with this class."""
+        records.__class__ = cls
+        return cast("FetchedBytes", records)
 
-    def fault(self, fetched: int, limit: int, *, check_crcs: bool) -> str | None:
-        """The error of the batch as text, None if it is good. A good batch with offsets from
-        `fetched` on is decompressed."""
-        if check_crcs and not super().validate_crc():
-            return "one with a wrong checksum"
-        kind = self.compression_type
-        if not kind or self.last_offset < fetched:
+    def base(self) -> int | None:
+        """The first offset of the next batch, if the fetch holds it. A batch of an old format
+        begins with its last offset, so it tells none."""
+        size = 0
+        if self.has_next():
+            size = len(self._next_slice)
+            if size < self.MIN_SLICE:
+                return None
+        start = self._pos - size
+        if start + _START.size > len(self._buffer):
             return None
-        self._assert_has_codec(kind)
-        try:
-            data = decompressed(kind, bytes(memoryview(self._buffer)[self._pos :]), limit)
-        except OverLimit:
-            return limit_text(limit)
-        except DamagedBatch:
-            return "one that cannot be decompressed"
-        self._buffer, self._pos, self._decompressed = data, 0, True  # type: ignore[misc]
-        return None
+        base, magic = _START.unpack_from(self._buffer, start)
+        return int(base) if magic == 2 else None
 
-    def __iter__(self) -> Iterator[object]:
-        """The records as blocks, or as runs; for a control batch the client's markers."""
-        if self.is_control_batch or self._next_record_index:
-            return iter(super().__iter__())
-        self._maybe_uncompress()
-        return self._runs()
-
-    def _runs(self) -> Iterator[_BlockRecord]:
-        data, left, pos = bytes(self._buffer), self._num_records, self._pos
-        while left > 0:
-            count = min(left, BLOCK_RECORDS)
-            starts = _starts(data, pos, count)
-            if starts is None:
-                yield from (_BlockRecord(run, 0) for run in self._records(pos, count))
-                end = self._pos
-            else:
-                end = starts[-1]
-                yield _BlockRecord(self._block(data, starts), end - pos)
-            left, pos = left - count, end
-        if pos != len(data):
-            raise CorruptRecordError(
-                f"{len(data) - pos} unconsumed bytes after all records consumed"
-            )
-
-    def _block(self, data: bytes, starts: list[int]) -> RecordBlock:
-        by_broker = self.timestamp_type == self.LOG_APPEND_TIME
-        return RecordBlock(
-            data[starts[0] : starts[-1]],
-            starts,
-            self.base_offset,
-            self.max_timestamp if by_broker else self.first_timestamp,
-            by_broker,
-            partial(self._records, starts[0], len(starts) - 1),
-        )
-
-    def _records(self, pos: int, count: int) -> Iterator[RecordRun]:
-        """`count` records from this position on as the client reads them, in one run."""
-        self._pos = pos  # type: ignore[misc]  # a slot of the client's
-        records: list[Record] = []
-        error = None
-        try:
-            for _ in range(count):
-                records.append(self._read_msg())
-        except (ValueError, IndexError) as invalid:
-            error = CorruptRecordError(f"Found invalid record structure: {invalid!r}")
-        except CorruptRecordError as corrupt:
-            error = corrupt
-        if records:
-            yield RecordRun.collected(records)
-        if error is not None:
-            raise error
-
-
-def _starts(data: bytes, pos: int, count: int) -> list[int] | None:
-    """Where each of the next records begins, and where the last one ends; None if they are not
-    within the data, or too large to be copied. The sign of a small size is not looked at: `runs_of`
-    leaves such a record to the client."""
-    starts = [pos]
-    add = starts.append
-    try:
-        for _ in range(count):
-            size = data[pos]
-            if size < 0x80:
-                pos += 1 + (size >> 1)
-            elif (high := data[pos + 1]) < 0x80:
-                pos += (size >> 1) + (high << 6) - 62  # 2 + (size - 0x80 + (high << 7)) // 2
-            else:
-                size, pos = decode_varint(data, pos)
-                if size < 0:
-                    return None
-                pos += size
-            add(pos)
-    except (IndexError, ValueError):
-        return None
-    return starts if pos <= min(len(data), starts[0] + MAX_BLOCK_BYTES) else None
-
-
-class _NoBatch:
-    """A batch, with the interface that the client uses, that is replaced by one record."""
-
-    magic = 2
-    is_control_batch = False
-    leader_epoch = -1
-
-    def __init__(self, first: int, last: int) -> None:
-        self.base_offset, self.last_offset, self.next_offset = first, last, last + 1
-
-    def has_producer_id(self) -> bool:
-        """Whether it may belong to an aborted transaction."""
-        return False
-
-    def validate_crc(self) -> bool:
-        """Return True; part of the client's batch interface."""
-        return True
-
-    def __iter__(self) -> Iterator[object]:
-        """The one record, without a timestamp."""
-        first, last = self.base_offset, self.last_offset
-        yield _BlockRecord(RecordRun([first], [-1], [None], [b""], left_out=last), 0)
+    def bases(self) -> tuple[int | None, int | None]:
+        """The first offset of the first batch, whatever its format, and that of the next one."""
+        first = int.from_bytes(self._buffer[:8], "big", signed=True)
+        if self.has_next():
+            self._cache_next()
+            return first, self.base()
+        return first if self.size_in_bytes() else None, None
 
 
 class Batches:
     """The batches of one fetch of a partition, from offset `fetched` on."""
 
     def __init__(
-        self,
-        records: MemoryRecords,
-        partition_id: tuple[str, int],
-        fetched: int,
-        limits: BatchLimits,
-        check_crcs: bool,
+        self, records: MemoryRecords, fetched: int, max_bytes: int, check_crcs: bool
     ) -> None:
-        self._found, self._topic_partition, self._fetched = records, partition_id, fetched
-        self._limits, self._check_crcs = limits, check_crcs
+        self._records, self._fetched = FetchedBytes.adopted(records), fetched
+        self._max_bytes, self._check_crcs = max_bytes, check_crcs
+        self._before = -1  # the last offset of the batch before
 
-    def next_batch(self) -> object:
-        """The next batch, None at the end. Raises UnreadableBatch."""
-        batch = self._found.next_batch()
-        if type(batch) is not DefaultRecordBatch:
-            return batch
-        batch.__class__ = RecordBatch  # the client has no setting for another batch class
-        got = batch.fault(self._fetched, self._limits.max_bytes, check_crcs=self._check_crcs)
-        if got is None:
-            return batch
+    def next_batch(self) -> RecordBatch | LegacyBatch | None:
+        """The next batch with an offset from `fetched` on, None at the end. Raises InvalidBatch."""
+        while True:
+            try:
+                batch = self._records.next_batch()
+            except _DAMAGE as damage:
+                got = f"one that is damaged: {damage}"
+                raise InvalidBatch(self._position, None, got) from damage
+            if batch is None:
+                return None
+            self._before = self._checked_last(batch)
+            if self._before >= self._fetched:
+                return self._decompressed(batch)
+
+    @property
+    def _position(self) -> int:
+        """The offset from which the next batch is expected on."""
+        return max(self._fetched, self._before + 1)
+
+    def _checked_last(self, batch: DefaultRecordBatch | LegacyRecordBatch) -> int:
+        """The last offset of a batch whose checksum and offsets are as they must be."""
+        position, after = self._position, self._records.base()
+        first, last = batch.base_offset, batch.base_offset
+        if not 0 <= batch.magic <= 2:
+            raise InvalidBatch(position, None, f"one of the unknown format {batch.magic}")
+        if batch.magic == 2:
+            last = batch.last_offset
+        if first <= self._before:
+            got = f"one that begins at offset {first}, after offset {self._before}"
+            raise InvalidBatch(position, self._end(position, _OFFSETS), got)
+        is_good = not self._check_crcs or batch.validate_crc()
+        is_behind_hole = first > position and after is not None
+        is_passed = self._before < 0 and after is not None and after <= self._fetched
+        if is_passed and (is_behind_hole or not is_good):
+            return self._before  # it was left out, and the broker takes it for a later one
+        if not is_good:
+            start = position if is_behind_hole and after <= first else max(first, position)
+            raise InvalidBatch(start, self._end(start, last), "one with a wrong checksum")
+        if is_behind_hole and after <= last:
+            got = f"one that ends at offset {last}, before offset {after}"
+            raise InvalidBatch(position, self._end(position, _OFFSETS), got)
+        if not first <= last < _OFFSETS:
+            start, got = max(first, position), f"one from offset {first} to {last}"
+            raise InvalidBatch(start, self._end(start, _OFFSETS), got)
+        return int(last)
+
+    def _decompressed(
+        self, batch: DefaultRecordBatch | LegacyRecordBatch
+    ) -> RecordBatch | LegacyBatch:
+        # The client has no setting for other classes of batches.
+        batch.__class__ = RecordBatch if batch.magic == 2 else LegacyBatch
         first = max(batch.base_offset, self._fetched)
-        last = max(batch.last_offset, first)
-        if (*self._topic_partition, first) in self._limits.skips:
-            return _NoBatch(first, last)
-        raise UnreadableBatch(*self._topic_partition, first, last, got)
+        try:
+            batch.decompress(self._max_bytes)
+        except OverLimit:
+            raise InvalidBatch(first, self._before, limit_text(self._max_bytes)) from None
+        except DamagedBatch as damage:
+            raise InvalidBatch(first, self._before, "one that cannot be decompressed") from damage
+        return cast("RecordBatch | LegacyBatch", batch)
+
+    def _end(self, first: int, claimed: int) -> int | None:
+        """The last offset of a batch from `first` on that may be damaged, and says that it is
+        `claimed`; None if the fetch does not tell where the next one begins."""
+        after = self._records.base()
+        return None if after is None or after <= first else max(first, min(claimed, after - 1))
 
 
 class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
@@ -268,21 +202,40 @@ class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
                     self._has_begun = len(run) > 0
                 if self._has_begun:
                     self._add(runs, run, n)
-        except Exception as error:
-            if not runs:
-                raise
+        except Exception as cause:
+            error = self._unreadable(cause) if isinstance(cause, InvalidBatch) else cause
             self._next_inline_exception = error
+            self.record_iterator = iter(())  # it is not drained before the error is raised
+            if not runs:
+                self._maybe_raise_next_inline_exception()
         return runs
+
+    def _maybe_raise_next_inline_exception(self) -> None:
+        """Raise the error after what was taken, if there is one. What follows it is not read: the
+        client asks for more of a fetch until it is drained."""
+        error = self._next_inline_exception
+        if error is not None:
+            self.drain()
+            raise error
+
+    def _unreadable(self, fault: InvalidBatch) -> UnreadableBatch:
+        topic, partition = self.topic_partition
+        first = max(fault.first, self.next_fetch_offset)
+        return UnreadableBatch(topic, partition, first, fault.last, fault.got)
 
     def _next_runs(self, n: int) -> Iterator[RecordRun]:
         """The runs of the next blocks, with `n` records if they are small. What the client raises
         meanwhile comes after them."""
-        before, error, run = self.next_fetch_offset, None, None
+        before, run = self.next_fetch_offset, None
+        error: Exception | None = None
         blocks: list[RecordBlock] = []
         count = nbytes = 0
         while count < n and nbytes < TOGETHER_BYTES and self.record_iterator is not None:
             try:
                 record = next(self.record_iterator, None)
+            except _DAMAGE as damage:  # of a record of an old format, or a control record
+                error = InvalidBatch(0, None, f"one that is damaged: {damage}")
+                break
             except Exception as later:
                 error = later
                 break
@@ -295,32 +248,34 @@ class PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
             blocks.append(records)
             count, nbytes = count + len(records), nbytes + len(records.data)
         after, self.next_fetch_offset = self.next_fetch_offset, before
-        try:
-            yield from runs_of(blocks)
-        except Exception:
-            self.record_iterator = iter(())  # what follows the error is not read
-            raise
+        yield from runs_of(blocks)
         if run is not None:
             yield run
-        elif after <= _LATER:  # something came after the last block
+        elif after <= LATER:  # something came after the last block
             self.next_fetch_offset = after
         if error is not None:
             raise error
 
     def _add(self, runs: Runs, run: RecordRun, n: int) -> None:
+        if run.offsets[0] < self.next_fetch_offset:
+            raise InvalidBatch(0, None, f"one whose offsets do not ascend: {run.offsets[0]}")
         left = n - len(runs)
         if len(run) > left:
             run, self._rest = run.part(0, left), run.part(left, len(run))
         runs.append(run)
         self.next_fetch_offset = run.offsets[-1] + 1
 
+    def _contains_abort_marker(self, batch: RecordBatch) -> bool:
+        """Whether a batch ends an aborted transaction. Compaction leaves control batches without
+        a record, at which the client's own method fails."""
+        return batch.records_count > 0 and bool(super()._contains_abort_marker(batch))
+
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """The maximum decompressed size of a batch in bytes, and the batches that may be skipped."""
+    """The maximum decompressed size of a batch in bytes."""
 
     max_bytes: int
-    skips: Skips = NO_SKIPS
 
     def records(
         self,
@@ -330,9 +285,16 @@ class BatchLimits:
         check_crcs: bool = True,
         **settings: object,
     ) -> object:
-        """The records of a fetch of one partition, as the client's fetcher creates them."""
-        partition_id = partition.topic, partition.partition
-        batches = Batches(records, partition_id, fetch_offset, self, check_crcs)
+        """The records of a fetch of one partition, as the client's fetcher creates them. Raises
+        UnreadableBatch if the fetch ends within its first batch, which a broker sends whole: no
+        other fetch would get further."""
+        if records.size_in_bytes() and not records.has_next():
+            got = (
+                "one that is longer than what was fetched: its length is damaged or, with a broker "
+                "before 0.10.1, above max_partition_fetch_bytes"
+            )
+            raise UnreadableBatch(partition.topic, partition.partition, fetch_offset, None, got)
+        batches = Batches(records, fetch_offset, self.max_bytes, check_crcs)
         return PartitionRecords(fetch_offset, partition, batches, check_crcs=check_crcs, **settings)
 
 
@@ -341,9 +303,7 @@ def is_known_layout() -> bool:
     stored batch PROBE gives the same records as with the client itself."""
     try:
         client_batch = MemoryRecords(PROBE).next_batch()
-        own_batch = Batches(
-            MemoryRecords(PROBE), ("", 0), 0, BatchLimits(1 << 20), True
-        ).next_batch()
+        own_batch = Batches(MemoryRecords(PROBE), 0, 1 << 20, True).next_batch()
         if not isinstance(own_batch, RecordBatch):
             return False
         expected = RecordRun.collected(list(client_batch))
@@ -351,104 +311,7 @@ def is_known_layout() -> bool:
         (run,) = runs_of([record.checksum])
         names = set(signature(Fetcher.PartitionRecords).parameters)
         run.offsets, run.timestamps_ms = list(run.offsets), list(run.timestamps_ms)
+        run.headers = {i: list(headers or ()) for i, headers in run.headers.items()}
         return len(expected) == 2 and run == expected and names.issuperset(FETCHED)
     except Exception:  # missing parts may raise anything
         return False
-
-
-# -- codecs. The framings are those of the client: gzip with any number of members, one LZ4 frame,
-# Zstandard frames, and Snappy as one block or in the blocks of the xerial library.
-
-_XERIAL: Final = b"\x82SNAPPY\x00"
-_XERIAL_HEADER: Final = 16
-_GZIP: Final = 16 + zlib.MAX_WBITS
-_STEP: Final = 1 << 16
-
-
-class OverLimit(Exception):
-    """The decompressed data exceeds the limit."""
-
-
-class DamagedBatch(Exception):
-    """The data cannot be decompressed."""
-
-
-def decompressed(kind: int, data: bytes, limit: int) -> bytes:
-    """The decompressed bytes of a batch, at most `limit`. kind: codec 1 to 4, whose library is
-    installed.
-
-    Raises OverLimit or Damaged.
-    """
-    try:
-        return CODECS[kind](data, limit)
-    except (OverLimit, DamagedBatch, MemoryError):
-        raise
-    except Exception as error:  # each library has its own errors
-        raise DamagedBatch(str(error)) from error
-
-
-def _gzip(data: bytes, limit: int) -> bytes:
-    output, left = bytearray(), data
-    while left:
-        member = zlib.decompressobj(_GZIP)
-        output += member.decompress(left, limit + 1 - len(output))
-        _check(output, limit)
-        if not member.eof:
-            raise DamagedBatch("it ends within a member of gzip")
-        left = member.unused_data.lstrip(b"\0")
-    return bytes(output)
-
-
-def _lz4(data: bytes, limit: int) -> bytes:
-    frame = codec.lz4.LZ4FrameDecompressor()
-    output: bytes = frame.decompress(data, max_length=limit + 1)
-    _check(output, limit)
-    if not frame.eof or frame.unused_data:
-        raise DamagedBatch("it is not one frame of LZ4")
-    return output
-
-
-def _zstd(data: bytes, limit: int) -> bytes:
-    output, step = bytearray(), max(4 * len(data), _STEP)  # each read allocates its full size
-    with codec.zstd.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
-        while block := reader.read(min(step, limit + 1 - len(output))):
-            output += block
-            _check(output, limit)
-    return bytes(output)
-
-
-def _snappy(data: bytes, limit: int) -> bytes:
-    if not data.startswith(_XERIAL):
-        return _snappy_block(data, limit)
-    output, position = bytearray(), _XERIAL_HEADER
-    while position < len(data):
-        (size,) = struct.unpack_from("!i", data, position)
-        position += 4
-        if not 0 < size <= len(data) - position:
-            raise DamagedBatch("it ends within a block of Snappy")
-        output += _snappy_block(data[position : position + size], limit - len(output))
-        position += size
-    return bytes(output)
-
-
-def _snappy_block(data: bytes, limit: int) -> bytes:
-    """Decompress a Snappy block, which starts with its size as a little-endian base-128 varint."""
-    size = 0
-    for i, byte in enumerate(data[:5]):
-        size |= (byte & 0x7F) << 7 * i
-        if byte < 0x80:
-            break
-    if size > limit:
-        raise OverLimit
-    output: bytes = codec.snappy.decompress(data)
-    return output
-
-
-def _check(output: bytes | bytearray, limit: int) -> None:
-    if len(output) > limit:
-        raise OverLimit
-
-
-CODECS: Final[Mapping[int, Callable[[bytes, int], bytes]]] = MappingProxyType(
-    {1: _gzip, 2: _snappy, 3: _lz4, 4: _zstd}
-)

@@ -2,7 +2,7 @@
 
 A record is plain if it has no headers, and its numbers take four bytes at most, as nearly all do.
 All fields of plain records are found in a few passes over arrays; a block with any other record is
-read by the client.
+read record by record.
 
     record    its size, attributes (1), time and offset after those of the batch, size of the key,
               key, size of the value, value, number of headers, headers
@@ -21,8 +21,9 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics_consumers.model.chunk import Headers
+
 V = TypeVar("V")
-Headers: TypeAlias = "Sequence[tuple[str, bytes | None]]"
 NO_HEADERS: Final[Headers] = ()
 
 
@@ -42,23 +43,21 @@ class RecordRun:
 
     offsets: a range where there are no holes between those of plain records. timestamps_ms: below 0
     for a record without one; an array of 64-bit integers for plain records. headers: those of the
-    records that have some, by position. left_out: the last offset of the unreadable batch that the
-    one record replaces.
+    records that have some, by position.
     """
 
-    offsets: Sequence[int] = ()
-    timestamps_ms: Sequence[int] = ()
+    offsets: Sequence[int]
+    timestamps_ms: Sequence[int]
     keys: list[bytes | None] = field(default_factory=list)
     values: list[bytes | None] = field(default_factory=list)
     headers: dict[int, Headers] = field(default_factory=dict)
-    left_out: int | None = None
 
     @classmethod
     def collected(cls, records: Sequence[Record]) -> RecordRun:
         """The run of these records of the client."""
         return cls(
             [record.offset for record in records],
-            [record.timestamp for record in records],
+            [record.timestamp for record in records],  # of old formats, which have 64 bits or none
             [record.key for record in records],
             [record.value for record in records],
             {i: record.headers for i, record in enumerate(records) if record.headers},
@@ -84,7 +83,6 @@ class RecordRun:
             self.keys[records],
             self.values[records],
             {i - first: pairs for i, pairs in self.headers.items() if first <= i < last},
-            self.left_out,
         )
 
 
@@ -127,15 +125,17 @@ class Runs:
 @dataclass(frozen=True, slots=True)
 class RecordBlock:
     """Consecutive records of a batch. starts: the position of each in the batch, and the end of the
-    last; `data` begins at the first. time_ms: of all records, or that to which each adds its own.
-    read: gives them as the client reads them, and raises its errors."""
+    last; `data` begins at the first. last_offset: no offset is greater. time_ms: of all records, or
+    that to which each adds its own. read: reads the records one by one, and raises an error if they
+    are damaged."""
 
     data: bytes
     starts: list[int]
     base_offset: int
+    last_offset: int
     time_ms: int
     is_time_of_all: bool
-    read: Callable[[], Iterator[RecordRun]]
+    read: Callable[[], RecordRun]
 
     def __len__(self) -> int:
         """The number of records."""
@@ -143,8 +143,8 @@ class RecordBlock:
 
 
 def runs_of(blocks: Sequence[RecordBlock]) -> Iterator[RecordRun]:
-    """The records of consecutive blocks, in as few runs as possible; raises errors of the client
-    after the records before them."""
+    """The records of consecutive blocks, in as few runs as possible; raises the error of a damaged
+    block after the blocks before it."""
     if not blocks:
         return
     plain = _PlainRecords(blocks)
@@ -154,7 +154,7 @@ def runs_of(blocks: Sequence[RecordBlock]) -> Iterator[RecordRun]:
             yield plain.run(places[0], places[-1] + 1)
         else:
             for i in places:
-                yield from blocks[i].read()
+                yield blocks[i].read()
 
 
 _PADDING: Final = 32  # zeros: the fields before the key of a record end before these do
@@ -198,8 +198,14 @@ class _PlainRecords:
         has_time = np.repeat([not block.is_time_of_all for block in blocks], counts)
         self._offsets = _repeated([block.base_offset for block in blocks], counts) + offset
         self._times_ms = _repeated([block.time_ms for block in blocks], counts) + later * has_time
+        self._fits &= offset >= 0
+        self._fits &= self._offsets <= _repeated([block.last_offset for block in blocks], counts)
+        ascend = self._offsets[1:] > self._offsets[:-1]
+        self._ascend = bool(ascend.all())
+        if not self._ascend:
+            ascend[self._edges[1:-1] - 1] = True  # from one block to the next, which may be bad
+            self._fits[1:] &= ascend
         self._is_plain = np.logical_and.reduceat(self._fits, self._edges[:-1]).tolist()
-        self._ascend = bool((self._offsets[1:] > self._offsets[:-1]).all())
 
     def kind(self, i: int) -> tuple[bool, int]:
         """Whether the records of a block are plain; neighbours with equal kinds may be one run."""

@@ -118,6 +118,62 @@ def test_a_text_that_is_no_utf_8_costs_its_row_alone(tmp_path: Path) -> None:
         assert [(e.offset, e.reason, e.field) for e in result.refused] == [(1, "wrong_type", field)]
 
 
+DAYS = pa.array([0, 2**31 - 1, 1], pa.int32()).cast(pa.date32())  # one is beyond the calendar
+SPANS = pa.array([0, 2**62, 1], pa.duration("s"))
+ENDS = pa.array([0, 1, 2, 3], pa.int32())
+NO_TEXT = pa.array([b"a", b"\xff", b"b"], pa.binary_view()).view(pa.string_view())
+
+
+def test_values_that_nothing_reads_may_be_anything_also_in_a_part(tmp_path: Path) -> None:
+    columns = {
+        "created": pa.array([0, 1, 2], pa.timestamp("us")),
+        "day": DAYS,
+        "span": SPANS,
+        "days": pa.ListArray.from_arrays(ENDS, DAYS),
+        "text": NO_TEXT,
+    }
+    (whole,) = chunks(write(tmp_path / "a.parquet", rows=3, **columns))
+    decoder = Decoder(SMALL)
+    for i in range(3):
+        part = decoder.decode(whole.part(i, i + 1, i, i + 1))
+        assert phases(part) == [f"p{i}"] and not part.refused
+        assert part.chunk.values[0] == whole.values[i]
+
+
+def test_what_is_no_value_of_python_is_refused_and_ends_nothing(tmp_path: Path) -> None:
+    other_zone = pa.array([0, 1, 2]).view(pa.timestamp("us", "Mars/Here"))
+    for column, rows in (
+        (NO_TEXT, [1]),
+        (DAYS, [0, 1, 2]),
+        (SPANS, [0, 1, 2]),
+        (pa.ListArray.from_arrays(ENDS, DAYS), [0, 1, 2]),
+        (pa.ListArray.from_arrays(ENDS, other_zone), [0, 1, 2]),
+    ):
+        path = write(tmp_path / "a.parquet", rows=3, phase=column)
+        for result in (decoded(path), decoded(path, EVENT + 'where = { phase = "present" }')):
+            refused = [(entry.offset, entry.reason, entry.field) for entry in result.refused]
+            assert refused == [(row, "wrong_type", "phase") for row in rows]
+        assert decoded(path, EVENT + 'where = { phase = "absent" }').left_out == 3
+
+
+def test_a_time_is_no_name_of_a_slice_however_far_it_is(tmp_path: Path) -> None:
+    times = pa.array([0, 2**60, None], pa.timestamp("ms", "UTC"))
+    path = write(tmp_path / "a.parquet", rows=3, phase=times)
+    result = decoded(path)
+    assert phases(result) == [None]
+    refused = [(entry.offset, entry.reason, entry.field) for entry in result.refused]
+    assert refused == [(0, "wrong_type", "phase"), (1, "wrong_type", "phase")]
+    assert decoded(path, EVENT + f'where = {{ phase = "{2**60}" }}').left_out == 3
+
+
+def test_two_columns_of_one_name_are_refused_where_they_are_read(tmp_path: Path) -> None:
+    inner = {"seen": pa.array([{"at": "x"}] * 3), "seen.at": pa.array(["y"] * 3)}
+    path = write(tmp_path / "a.parquet", rows=3, **inner)
+    assert phases(decoded(path)) == ["p0", "p1", "p2"]
+    with pytest.raises(SourceError, match="two columns have the name"):
+        decoded(path, EVENT.replace('"score"', '"seen.at"'))
+
+
 def test_dictionaries_and_missing_slices_are_texts(tmp_path: Path) -> None:
     column = pa.array(["x", None, "x"]).dictionary_encode()
     result = decoded(write(tmp_path / "a.parquet", rows=3, phase=column))

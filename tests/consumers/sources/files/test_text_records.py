@@ -1,3 +1,4 @@
+import csv
 import hashlib
 from itertools import product
 
@@ -45,6 +46,19 @@ def test_a_line_over_the_limit_is_measured_hashed_and_cut() -> None:
 
 def test_a_quoted_value_may_hold_line_ends() -> None:
     assert records(b'a,b\n1,"x\ny"\n2,z\n', "csv") == [b'1,"x\ny"', b"2,z"]
+
+
+def test_a_mark_before_the_header_is_no_part_of_its_first_name() -> None:
+    data = b'"a,b",c\n"x\ny",2\n'
+    for mark in (b"", b"\xef\xbb\xbf"):
+        assert records(mark + data, "csv") == [b'"x\ny",2']
+
+
+def test_a_row_of_several_lines_may_have_a_cell_as_large_as_the_limit_of_an_event() -> None:
+    csv.field_size_limit(131_072)  # the default, whatever has been read before
+    reader = TextRecords("csv", 262_144, "a.csv")
+    row = b'"%s\ny",2' % (b"x" * 200_000)
+    assert reader.feed(b"a,b\n" + row + b"\n") == [row]
 
 
 def test_a_broken_quote_costs_its_own_row_alone() -> None:
