@@ -18,7 +18,6 @@ from streammetrics.core.conversion import (
     LARGE,
     among,
     array_of,
-    has_rounded,
     require_strings,
     vector,
     whole,
@@ -114,15 +113,15 @@ def check_positive(value: object, where: str) -> int | str:
 
 
 def _equal_to(positive: int | str, array: NDArray[Any], name: str) -> NDArray[np.uint8]:
-    """1 where a label equals `positive`; labels of another kind, and NaN, are refused."""
+    """1 where a label equals `positive`; labels of another kind, NaN and infinities are refused."""
     require_strings(array, name)
     kind = array.dtype.kind
     bad: NDArray[np.intp] = np.empty(0, np.intp)
     if kind == "O":
-        kinds = str if isinstance(positive, str) else (int, np.integer, np.bool_)
-        bad = np.flatnonzero([not isinstance(v, kinds) for v in array])
+        is_label = _is_text if isinstance(positive, str) else is_whole
+        bad = np.flatnonzero([not is_label(v) for v in array])
     elif kind == "f" and isinstance(positive, int):
-        bad = np.flatnonzero(np.floor(array) != array)  # also true of nan
+        bad = np.flatnonzero(~np.isfinite(array) | (np.floor(array) != array))
     elif len(array) and kind not in ("UT" if isinstance(positive, str) else "biu"):
         bad = np.arange(len(array))
     if len(bad):
@@ -133,14 +132,39 @@ def _equal_to(positive: int | str, array: NDArray[Any], name: str) -> NDArray[np
         return np.empty(0, np.uint8)
     if isinstance(positive, str):
         refuse_other_spellings(array, positive, name)
+    elif kind == "O":
+        return np.array([int(v) == positive for v in array], np.uint8)
+    elif kind == "f" and not _is_held(positive, array.dtype):
+        return np.zeros(len(array), np.uint8)
     return np.asarray(np.equal(array, positive), np.uint8)
 
 
+def _is_text(label: object) -> bool:
+    return isinstance(label, str)
+
+
+def is_whole(label: object) -> bool:
+    """Whether a value is an integer or a whole float, of Python or numpy."""
+    if isinstance(label, float | np.floating):
+        return bool(label.is_integer())
+    return isinstance(label, int | np.integer | np.bool_) and not isinstance(label, np.timedelta64)
+
+
+def _is_held(integer: int, kind: np.dtype[Any]) -> bool:
+    """Whether floats of this type hold an integer exactly: numpy compares with the rounded one."""
+    try:
+        with np.errstate(over="ignore"):
+            nearest = kind.type(integer)
+    except OverflowError:
+        return False
+    return bool(np.isfinite(nearest)) and int(nearest) == integer
+
+
 def _is_zero_or_one(value: object) -> bool:
-    is_number = isinstance(value, int | float | Decimal | np.bool_ | np.integer | np.floating)
     if isinstance(value, Decimal) and value.is_nan():  # a signalling one cannot be compared
         return False
-    return is_number and (value == 0 or value == 1)
+    is_number = isinstance(value, int | float | Decimal | np.bool_ | np.integer | np.floating)
+    return is_number and not isinstance(value, np.timedelta64) and (value == 0 or value == 1)
 
 
 def grades(labels: ArrayLike, name: str = "labels") -> NDArray[np.uint8]:
@@ -169,7 +193,7 @@ def grades(labels: ArrayLike, name: str = "labels") -> NDArray[np.uint8]:
 
 
 def _is_grade(value: object) -> bool:
-    return _is_int64(value) and 0 <= value <= MAX_GRADE  # type: ignore[operator]
+    return is_whole(value) and 0 <= value <= MAX_GRADE  # type: ignore[operator]
 
 
 def scores(values: ArrayLike, name: str = "scores") -> NDArray[np.floating]:
@@ -177,14 +201,9 @@ def scores(values: ArrayLike, name: str = "scores") -> NDArray[np.floating]:
     array = _floats(vector(values, name), name)
     if not len(array):
         return array
-    greatest = array.item(array.argmax())  # `argmax` stops at a NaN, and is the fastest pass
-    if isnan(greatest):
+    if isnan(array.item(array.argmax())):  # `argmax` stops at a NaN, and is the fastest pass
         bad = np.flatnonzero(np.isnan(array))
         raise bad_rows(array, bad, name, "numbers", f"drop or fix the {len(bad)} NaN row(s)")
-    if type(values) is not np.ndarray and (
-        greatest >= LARGE or array.item(array.argmin()) <= -LARGE
-    ):
-        _refuse_rounded_of(values, array, name)
     return array
 
 
@@ -234,7 +253,6 @@ def probabilities(
     good = (array >= 0) & (array <= 1)
     if bool(good.all()):
         return array + array.dtype.type(0)
-    _refuse_rounded_of(values, array, name)
     bad = np.flatnonzero(~good)
     if isnan(array[bad[0]]):
         hint = f"drop or fix the {len(bad)} bad row(s)"
@@ -245,16 +263,7 @@ def numbers(values: ArrayLike, name: str, *, rounding: bool = False) -> NDArray[
     """Any numbers as float32 or float64 [n], NaN included.
 
     Integers that are not exact in float64 are refused unless `rounding`."""
-    array: NDArray[Any] = vector(values, name)
-    if array.dtype is _FLOAT64:
-        _refuse_rounded_of(values, array, name)
-    return _floats(array, name, rounding=rounding)
-
-
-def _refuse_rounded_of(values: ArrayLike, array: NDArray[np.floating], name: str) -> None:
-    """Refuse integers that numpy rounded when it made an array of floats of a list."""
-    if isinstance(values, (list, tuple)) and has_rounded(values, array):
-        refuse_rounded(np.fromiter(values, object, len(values)), name)
+    return _floats(vector(values, name), name, rounding=rounding)
 
 
 def _floats(array: NDArray[Any], name: str, *, rounding: bool = False) -> NDArray[np.floating]:
@@ -270,7 +279,7 @@ def _floats(array: NDArray[Any], name: str, *, rounding: bool = False) -> NDArra
             refuse_rounded(array, name)
         return floats
     if array.dtype.kind == "O":
-        bad = np.flatnonzero([not _is_number(v) for v in array])
+        bad = np.flatnonzero([not is_number(v) for v in array])
         if not len(bad):
             if not rounding:
                 refuse_rounded(array, name)
@@ -300,11 +309,14 @@ def _has_large(array: NDArray[np.floating]) -> bool:
     return not (ends[0] > -LARGE and ends[1] < LARGE)  # also beside a NaN, which is both ends
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether a value is a number of at most 64 bits, or one that has a float nearest to it."""
     if isinstance(value, int):  # bool too; larger integers have no float64
         return abs(value) < 1 << 1023
     if isinstance(value, Decimal):  # to the nearest float
         return not value.is_snan() and (not value.is_finite() or abs(value) < 1 << 1023)
+    if isinstance(value, np.timedelta64):  # a subclass of np.integer
+        return False
     if isinstance(value, np.longdouble) and value.dtype.itemsize > 8:
         return False
     return isinstance(value, float | np.bool_ | np.integer | np.floating)

@@ -11,6 +11,7 @@ from streammetrics.core.checks import (
     binary_labels,
     is_missing,
     is_score,
+    is_whole,
     probabilities,
     scores,
 )
@@ -55,9 +56,7 @@ def class_numbers(values: ArrayLike, n_classes: int, name: str) -> NDArray[np.in
 
 
 def _is_class(value: object, n_classes: int) -> bool:
-    if isinstance(value, np.timedelta64) or not isinstance(value, int | np.integer | np.bool_):
-        return False
-    return bool(0 <= int(value) < n_classes)
+    return is_whole(value) and 0 <= int(value) < n_classes  # type: ignore[call-overload]
 
 
 def _not_a_class(

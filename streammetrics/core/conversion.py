@@ -208,7 +208,10 @@ LARGE: Final = 2.0**53  # from here on floats may be rounded integers
 
 
 def vector(values: object, name: str) -> NDArray[np.generic]:
-    """`values` as a 1-D array; values that their library reports as missing are refused."""
+    """`values` as a 1-D array; values that their library reports as missing are refused.
+
+    Of a list of floats and integers it is one of objects, where an array of floats would round one.
+    """
     if type(values) is np.ndarray and values.ndim == 1:
         return values
     array = _array(values, name)
@@ -235,18 +238,33 @@ def plain_array(column: object) -> NDArray[np.generic] | None:
         array = np.asarray(column)
     except Exception:  # as in `converted`
         return None
-    if len(column) > 1 and has_rounded(column, array):
+    if has_rounded(column, array):
         return None
     return array.astype(np.int64) if array.dtype.kind == "b" else array
 
 
-def has_rounded(values: Sequence[object], array: NDArray[np.generic]) -> bool:
-    """Whether numpy may have rounded integers of a list when it made this array of it."""
-    if array.dtype.kind != "f" or not array.size:
+def has_rounded(given: object, array: NDArray[np.generic]) -> bool:
+    """Whether numpy may have rounded an integer when it made this array of a list, of lists of one
+    length, or of a frame; or made floats of a list of integers alone."""
+    if array.dtype.kind != "f" or array.size < 2:  # a single integer stays one
         return False
-    if array.item(array.argmax()) < LARGE and array.item(array.argmin()) > -LARGE:  # no NaN
+    values: Any = given
+    small = array.item(array.argmax()) < LARGE and array.item(array.argmin()) > -LARGE  # no NaN
+    if small and (array.ndim > 1 or not isinstance(values[0], int | np.integer)):
         return False
-    return any(issubclass(kind, int | np.integer) for kind in set(map(type, values)))
+    cells = values if array.ndim == 1 else _cells(values).reshape(-1)
+    are_integers = {issubclass(kind, int | np.integer) for kind in set(map(type, cells))}
+    if len(are_integers) == 1:
+        return True in are_integers
+    return any(isinstance(v, int | np.integer) and not -LARGE < v < LARGE for v in cells)
+
+
+def _cells(values: Any) -> NDArray[np.object_]:
+    """The values of a list, of lists of one length, or of a frame as objects of their own types,
+    where numpy, pandas and polars would convert all to one."""
+    if hasattr(values, "iter_columns"):
+        return np.column_stack([np.asarray(c).astype(object) for c in values.iter_columns()])
+    return np.array(values.to_numpy(object) if hasattr(values, "iloc") else values, object)
 
 
 def has_booleans(values: object, array: NDArray[np.generic]) -> bool:
@@ -306,7 +324,7 @@ def array_of(values: object, name: str) -> NDArray[np.generic]:
     if array.dtype.kind == "O" and array.ndim == 1:
         lists = all(isinstance(v, (list, np.ndarray)) for v in array)
         if lists and len(set(map(len, array))) == 1:
-            return np.array(array.tolist())
+            return _array(array.tolist(), name)
     return array
 
 
@@ -349,17 +367,23 @@ def list_column(values: object, name: str) -> Ragged[np.generic] | None:
     sizes = [len(row) for row in rows]
     if len(set(sizes)) == 1 and not isinstance(values, np.ndarray):
         return None
-    filled = [row for row in rows if len(row)]
-    if filled and all(isinstance(row, np.ndarray) for row in filled):
+    filled = [
+        row if isinstance(row, (list, tuple)) else _array(row, name) for row in rows if len(row)
+    ]
+    if are_arrays(filled):
         flat: NDArray[np.generic] = np.concatenate(filled)
     else:
-        plain_rows = (
-            row if isinstance(row, (list, tuple)) else _array(row, name).tolist() for row in filled
-        )
-        flat = _array(list(chain.from_iterable(plain_rows)), name)
+        flat = _array(list(chain.from_iterable(filled)), name)
     if flat.ndim != 1:
         raise _no_array(values, name, ValueError("lists inside lists inside lists"))
     return Ragged(flat, offsets_of(np.array(sizes, np.int64)))
+
+
+def are_arrays(rows: Sequence[object]) -> bool:
+    """Whether rows are arrays of one type, so that joining them changes no value: of those of int64
+    and uint64 numpy makes floats."""
+    kinds = {row.dtype if isinstance(row, np.ndarray) else None for row in rows}
+    return len(kinds) == 1 and None not in kinds
 
 
 def _is_list(row: object) -> bool:
@@ -374,8 +398,7 @@ def converted(values: object, name: str) -> NDArray[np.generic]:
     try:
         if not isinstance(values, (list, tuple)):
             return _library_array(values)
-        array = np.asarray(values)
-        return _unmixed(values, array) if array.dtype.kind == "U" else array
+        return _unmixed(values, np.asarray(values))
     except MemoryError:
         raise
     except Exception as error:  # each library has its own
@@ -403,14 +426,15 @@ def _library_array(values: Any) -> NDArray[Any]:
     if array.dtype.kind == "U":  # which lacks the zeros at the end of a string
         return np.asarray(values, object)
     if array.dtype != object:
-        return array
+        return _cells(values) if array.ndim == 2 and has_rounded(values, array) else array
     if array.ndim == 0 and hasattr(values, "to_numpy"):
         array = np.asarray(values.to_numpy())
     elif array.ndim == 0 and hasattr(values, "__dlpack__"):
         array = np.from_dlpack(values)
     elif array.ndim == 2:  # a table of nullable columns, each value an object
         numbers = np.array(array.tolist())
-        array = numbers if numbers.dtype.kind in "biuf" else array
+        is_exact = numbers.dtype.kind in "biuf" and not has_rounded(array, numbers)
+        array = numbers if is_exact else array
     return array
 
 
@@ -443,12 +467,17 @@ def _no_array(values: object, name: str, error: Exception) -> InputError:
     )
 
 
-def _unmixed(values: Sequence[object], array: NDArray[Any]) -> NDArray[Any]:
-    """The given values, if numpy made strings of a mix such as 0.5, "x", of which only "x" is
-    wrong, or left out the zeros at the end of a string."""
-    if array.ndim != 1 or all(isinstance(v, str) and v[-1:] != "\0" for v in values):
-        return array
-    return np.fromiter(values, object, len(values))
+def _unmixed(values: Sequence[Any], array: NDArray[Any]) -> NDArray[Any]:
+    """The given values as objects, if numpy changed some when it made this array of them: it makes
+    strings of a mix such as 0.5, "x", of which only "x" is wrong, and leaves out the zeros at the
+    end of a string; it makes floats of integers, and times of durations beside times."""
+    if array.dtype.kind == "U":
+        is_whole = array.ndim != 1 or all(isinstance(v, str) and v[-1:] != "\0" for v in values)
+    elif array.dtype.kind == "M":
+        is_whole = np.timedelta64 not in set(map(type, values))
+    else:
+        is_whole = not has_rounded(values, array)
+    return array if is_whole else _cells(values)
 
 
 def _missing(values: object) -> NDArray[np.bool_]:

@@ -52,7 +52,9 @@ def milliseconds(times: ArrayLike | Sequence[datetime], name: str) -> NDArray[np
         if array.dtype.kind == "i":
             times_ms = integers(array, name)
         elif array.dtype.kind == "M":
-            times_ms = _datetime64_times(array, name)
+            _refuse_missing(np.isnat(array), name)
+            native = array.astype(array.dtype.newbyteorder("="), copy=False)
+            times_ms = _datetime64_times(native, name)
         elif array.dtype.kind == "O" and any(isinstance(time, datetime) for time in array):
             times_ms = _datetime_times(array, name)
         else:
@@ -77,10 +79,6 @@ def _number_times(times: Any, array: NDArray[Any], name: str) -> NDArray[np.int6
 
 
 def _datetime64_times(array: NDArray[Any], name: str) -> NDArray[np.int64]:
-    missing = np.flatnonzero(np.isnat(array))
-    if len(missing):
-        hint = f"drop or fill the {len(missing)} row(s) without a time"
-        raise bad_rows(array, missing, name, "a time in each row", hint, "NaT")
     unit, step = np.datetime_data(array.dtype)
     ticks: NDArray[Any] = array.view(np.int64)
     ratio = Fraction(step * _MS_OF.get(unit, 1), _PER_MS.get(unit, 1))
@@ -102,6 +100,9 @@ def _datetime64_times(array: NDArray[Any], name: str) -> NDArray[np.int64]:
 
 
 def _datetime_times(array: NDArray[Any], name: str) -> NDArray[np.int64]:
+    # NaT of pandas is a datetime that equals nothing.
+    missing = [isinstance(time, datetime) and time != time for time in array]
+    _refuse_missing(np.array(missing, np.bool_), name)
     bad = np.flatnonzero([not _has_zone(time) for time in array])
     if len(bad):
         first = array[bad[0]]
@@ -113,3 +114,10 @@ def _datetime_times(array: NDArray[Any], name: str) -> NDArray[np.int64]:
 
 def _has_zone(time: object) -> bool:
     return isinstance(time, datetime) and time.utcoffset() is not None
+
+
+def _refuse_missing(missing: NDArray[np.bool_], name: str) -> None:
+    rows = np.flatnonzero(missing)
+    if len(rows):
+        hint = f"drop or fill the {len(rows)} row(s) without a time"
+        raise bad_rows(missing, rows, name, "a time in each row", hint, "NaT")

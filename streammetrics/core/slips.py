@@ -118,7 +118,7 @@ def refuse_rounded(values: NDArray[np.generic], name: str) -> None:
 
 
 def _is_rounded(value: object) -> bool:
-    if not isinstance(value, int | np.integer):
+    if isinstance(value, np.timedelta64) or not isinstance(value, int | np.integer):
         return False
     number = int(value)
     return abs(number) < 1 << 1023 and int(float(number)) != number

@@ -112,7 +112,7 @@ def _binary(column: NDArray[Any]) -> NDArray[Any] | None:
     kind = column.dtype
     if kind is _UINT8:
         return column if column.item(column.argmax()) <= 1 else None
-    if len(column) == 1 and kind.kind in "uif":  # half the time for a single row
+    if len(column) == 1 and kind.kind in "uif" and kind.itemsize <= 8:  # half the time for one row
         return BITS.get(column.item())
     if kind is _INT64:
         words = column.view(_UINT64)  # in which negative numbers are large

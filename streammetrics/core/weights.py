@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.batch import QUANTA, ROUNDED, Batch, Indices
-from streammetrics.core.checks import numbers, same_length
+from streammetrics.core.checks import is_number, numbers, same_length
 from streammetrics.core.conversion import vector
 from streammetrics.core.errors import InputError, SettingsError, bad_rows, shown
 from streammetrics.core.rows import exact_total
@@ -187,22 +187,28 @@ def _units(
 
 def _units_in(array: NDArray[Any], unit: Fraction, *, rounding: bool) -> tuple[Units, Off | None]:
     """The units of each row, and which were rounded; InputError."""
-    n = len(array)
-    if array.dtype.kind == "O" and any(isinstance(v, Fraction | Decimal) for v in array):
-        return _exactly(array, np.arange(n), unit, rounding)
+    if array.dtype.kind == "O":
+        return _object_units(array, unit, rounding)
     if array.dtype.kind in "iu":
         return _integer_units(array, unit, rounding)
-    objects = array if array.dtype.kind == "O" else None
     half = array.dtype == np.float16  # whose ulp would be lost in float32
-    floats = array if half else numbers(array, "weights", rounding=objects is not None)
-    clean = None if half or objects is not None else whole_units(floats, unit)
+    floats = array if half else numbers(array, "weights")
+    clean = None if half else whole_units(floats, unit)
     if clean is not None:
         return clean, None
     _refuse(floats, ~((floats >= 0) & (floats < np.inf)), unit)
+    return _float_units(floats, unit, rounding)
+
+
+def _object_units(array: NDArray[Any], unit: Fraction, rounding: bool) -> tuple[Units, Off]:
+    """Of objects: floats as a column of floats, and each other weight as it is given."""
+    is_fraction = np.array([isinstance(weight, Fraction) for weight in array], np.bool_)
+    floats = numbers(np.where(is_fraction, 0.0, array), "weights", rounding=True)
+    rows = np.flatnonzero([not isinstance(weight, float) for weight in array])
+    floats[rows] = 0.0
+    _refuse(floats, ~((floats >= 0) & (floats < np.inf)), unit)
     units, off = _float_units(floats, unit, rounding)
-    if objects is not None:  # as given: an integer past 2**53 may differ from its float
-        whole = np.flatnonzero([isinstance(v, int) for v in objects])
-        units[whole], off[whole] = _exactly(objects[whole], whole, unit, rounding)
+    units[rows], off[rows] = _exactly(array[rows], rows, unit, rounding)
     return units, off
 
 
@@ -333,19 +339,13 @@ def _exactly(
 
 def _fraction(value: Any) -> tuple[Fraction | None, Fraction]:
     """The exact value of a weight, None if it has none, and its ulp."""
-    if isinstance(value, Decimal) and value.is_snan():
+    if isinstance(value, Fraction):
+        return value, Fraction(0)
+    if not is_number(value) or not isfinite(value):
         return None, Fraction(0)
-    if isinstance(value, Decimal | float | np.floating) and not np.isfinite(float(value)):
-        return None, Fraction(0)
-    if isinstance(value, np.floating):
+    if isinstance(value, float | np.floating):
         return Fraction(float(value)), Fraction(float(np.spacing(value)))
-    if isinstance(value, float):
-        return Fraction(value), Fraction(float(np.spacing(value)))
-    if isinstance(value, np.integer | np.bool_):
-        return Fraction(int(value)), Fraction(0)
-    if isinstance(value, int | Fraction | Decimal):
-        return Fraction(value), Fraction(0)
-    return None, Fraction(0)
+    return Fraction(value if isinstance(value, Decimal) else int(value)), Fraction(0)
 
 
 def _refuse(weights: NDArray[Any], bad: NDArray[np.bool_], unit: Fraction) -> None:

@@ -26,6 +26,7 @@ from streammetrics.authoring import (
     SettingsError,
     Slots,
     array_of,
+    checks,
     ratio,
     require_finite,
     require_rounded_moments,
@@ -106,7 +107,7 @@ def _require_shape(shape: tuple[int, ...], similarity: str) -> None:
 
 def _numbers(vectors: object, similarity: str) -> Floats:
     array = _array(vectors)
-    if array.dtype.kind not in "fiub":
+    if array.dtype.kind not in "fiub" and not all(map(checks.is_number, array.ravel())):
         _refuse("numbers", f"an array of {array.dtype}", "", 'for categories use "share_equal"')
     values = array.astype(np.float64)
     good = np.isfinite(values)

@@ -9,9 +9,19 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
-from streammetrics import DictionaryColumn, ExactAUC, Expression, Ratio
+from streammetrics import (
+    DictionaryColumn,
+    ExactAUC,
+    Expression,
+    MulticlassAUC,
+    MulticlassConfusion,
+    Ratio,
+)
 from streammetrics.core.checks import (
     addends,
     binary_labels,
@@ -93,7 +103,7 @@ COLUMNS: list[tuple[Callable[..., Any], Any, list[int]]] = [
     (_positive("yes"), [1, 2], [0, 1]),
     (_positive("yes"), [0.0, 1.0], [0, 1]),
     (_positive(2), ["yes", "no"], [0, 1]),
-    (_positive(2), [2.0, NAN], [1]),
+    *((_positive(2), np.array([2, NAN, INF, -INF], k), [1, 2, 3]) for k in ("f2", "f8", "O")),
     (_positive("yes"), ["yes", None], [1]),
     (_positive(2), [2, None, 2], [1]),
     (_positive(2), [2, "2"], [1]),
@@ -104,7 +114,7 @@ COLUMNS: list[tuple[Callable[..., Any], Any, list[int]]] = [
     (grades, np.array([16, 0, 255], np.uint8), [0, 2]),
     (grades, [0.5, 1.0, NAN, INF], [0, 2, 3]),
     (grades, [0, 2**70], [1]),
-    (grades, np.array([0, 1.0], object), [1]),
+    (grades, np.array([0, 0.5, 1.0], object), [1]),
     (integers, [1.0, 2.0], [0, 1]),
     (integers, [1, 2.5], [1]),
     (integers, [2**63, 1], [0]),
@@ -112,7 +122,10 @@ COLUMNS: list[tuple[Callable[..., Any], Any, list[int]]] = [
     (integers, [-(2**63) - 1, 1], [0]),
     (integers, np.array([1, 2**63], np.uint64), [1]),
     (integers, np.array([1, 1.0, np.float32(1)], object), [1, 2]),
-    (integers, np.array([1, np.timedelta64(1, "s")], object), [1]),
+    *(
+        (check, np.array([1, np.timedelta64(1)], object), [1])
+        for check in (*ALL_CHECKS, _positive(1), _positive(2), _three)
+    ),
     (booleans, [1, 0], [0, 1]),
     (booleans, np.array([True, 1], object), [1]),
     (booleans, ["a"], [0]),
@@ -239,7 +252,7 @@ def test_no_rows_are_rows_too() -> None:
 def test_a_positive_class_may_be_named() -> None:
     rows: list[tuple[Any, int | str, list[int]]] = [
         ([2, 0, 1], 2, [1, 0, 0]),
-        ([2.0, 3.0, -INF], 2, [1, 0, 0]),
+        ([2.0, 3.0, -4.0], 2, [1, 0, 0]),
         ([1, 0], 0, [0, 1]),
         (np.array([-1, 1], np.int8), -1, [1, 0]),
         (np.array([True, False]), 0, [0, 1]),
@@ -248,6 +261,14 @@ def test_a_positive_class_may_be_named() -> None:
         (np.array(["yes", "no"], np.dtypes.StringDType()), "yes", [1, 0]),
         (np.array([2, np.int64(3)], object), 2, [1, 0]),
         (np.array([0, 44], np.uint8), 300, [0, 0]),
+        (np.array([2048], np.float16), 2049, [0]),
+        (np.array([2**24, 2**24 + 2], np.float32), 2**24 + 1, [0, 0]),
+        (np.array([2.0**53]), HOLDS + 1, [0]),
+        ([HOLDS + 1, 2.0**53], HOLDS + 1, [1, 0]),
+        ([HOLDS + 1, 2.0**53], HOLDS, [0, 1]),
+        (np.array([np.float32(2**24), 2], object), 2**24 + 1, [0, 0]),
+        (np.array([6.0, 2.0**1000]), 10**400, [0, 0]),
+        (np.array([6.0], np.float16), 10**6, [0]),
         ([], "yes", []),
         ([], 2, []),
     ]
@@ -375,3 +396,27 @@ def test_a_list_is_refused_for_the_rows_that_are_refused_alone() -> None:
                     check(values, "x")
             else:
                 assert repr(check(values, "x").tolist()) == repr([float(v) for v in expected])
+
+
+def test_an_integer_of_a_table_is_refused_whatever_numbers_are_beside_it() -> None:
+    large, exact = HOLDS + 1, HOLDS + 2
+    columns = {"a": [1, large], "b": [0.5, 1.0]}
+    tables: list[Any] = [
+        *(pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)),
+        pd.DataFrame(columns).astype({"a": "Int64", "b": "Float64"}),
+        [[large, 1], [0.5, 1]],
+        [[0.5, 1], [1.5, large]],
+        [(large, 2.0**53)],
+        [np.array([large, 1]), np.array([0.5, 1.0])],
+        [np.array([large, 1]), np.array([0, 1], np.uint64)],
+    ]
+    for rows in tables:
+        for metric in (MulticlassAUC(2, exact=True), MulticlassConfusion(2, (1,))):
+            with pytest.raises(InputError, match=f"float64 holds exactly.* got {large};"):
+                metric.update([0] * len(rows), rows)
+            assert metric == metric.empty()
+    in_floats, of_integers = (MulticlassAUC(2, exact=True) for _ in range(2))
+    in_floats.update([0, 1], [[exact, 1], [0.5, 1]])
+    of_integers.update([0], [[exact, 1]])
+    of_integers.update([1], [[0.5, 1.0]])
+    assert in_floats == of_integers

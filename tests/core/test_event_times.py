@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from streammetrics import InputError, Ratio, Windows
@@ -36,7 +37,9 @@ def test_datetime64_of_every_unit_is_rounded_down() -> None:
         ("Y", [-1, 2], [-365 * 24 * HOUR, 730 * 24 * HOUR]),
     ):
         datetimes = np.array(ticks, np.int64).view(f"M8[{unit}]")
-        assert milliseconds(datetimes, "t").tolist() == expected, unit
+        swapped = datetimes.astype(datetimes.dtype.newbyteorder())
+        for array in (datetimes, swapped):
+            assert milliseconds(array, "t").tolist() == expected, array.dtype
 
 
 def test_datetimes_with_zones_are_the_same_moments() -> None:
@@ -79,6 +82,16 @@ def test_datetime64_beyond_the_milliseconds_of_64_bits_is_refused(unit: str, tic
             np.array([0, 2**60]).view("M8[s]"),
             "t[1]: expected times whose milliseconds are an int64, got 1152921504606846976; "
             "drop or fix the 1 row(s)",
+        ),
+        (
+            [datetime(2025, 1, 1, tzinfo=UTC), pd.NaT],
+            "t[1]: expected a time in each row, got NaT; drop or fill the 1 row(s) without a time",
+        ),
+        (
+            [np.datetime64("2025-01-01"), np.timedelta64(1, "s")],
+            "t[0]: expected milliseconds since the epoch, or times with a zone, got "
+            "datetime.date(2025, 1, 1) of object; "
+            'convert them to whole milliseconds; for seconds, (times * 1000).astype("int64")',
         ),
         (
             [datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 1, 1)],  # noqa: DTZ001

@@ -109,6 +109,7 @@ def test_columns_of_another_kind_are_left_to_the_check() -> None:
         (Validator.BINARY, np.array([0.0, 0.5])),
         (Validator.BINARY, np.array([1.0, np.nan])),
         (Validator.BINARY, np.array(["0", "1"])),
+        (Validator.BINARY, np.ones(1, np.longdouble)),
     ):
         assert validated(column, validator) is None
         for kind in (column.dtype, *KINDS):

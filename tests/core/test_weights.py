@@ -91,7 +91,13 @@ def test_weights_of_every_kind() -> None:
         ([1, 2, 0], ONE, [1, 2, 0]),
         (np.array([3, 250], np.uint8), Fraction(1, 1000), [3000, 250_000]),
         ([2**62], ONE, [2**62]),
-        (np.array([2**53 + 1, 0.5], object), Fraction(1, 2), [2**54 + 2, 1]),
+        *(
+            (make(weights), Fraction(1, 2), [2**54 + 2, 1])
+            for make in (list, lambda weights: np.array(weights, object))
+            for weights in ([2**53 + 1, 0.5], [np.int64(2**53 + 1), 0.5])
+        ),
+        (np.array([np.int64(2**53 + 1), np.uint64(1)], object), ONE, [2**53 + 1, 1]),
+        ([2**63 - 1, 0, 0.0], ONE, [2**63 - 1, 0, 0]),
         ([2.0**60, 3.0], ONE, [2**60, 3]),
         ([True, False], ONE, [1, 0]),
         ([Fraction(1, 3), 1], Fraction(1, 3), [1, 3]),
@@ -164,6 +170,9 @@ def test_what_is_refused_says_where_and_what_to_do() -> None:
         ([1, 2], Fraction(3), "multiples of weight_unit=3, got 1"),
         ([5e-324], ONE, "got 5e-324; scale them"),
         (["1"], ONE, "numbers"),
+        (np.array([np.timedelta64(5, "s")], object), ONE, "numbers"),
+        ([Fraction(1, 2), np.timedelta64(5)], ONE, r"weights\[1\]: expected numbers"),
+        (np.array([Fraction(1, 2), []], object), ONE, r"weights\[1\]: expected numbers"),
         ([[1]], ONE, "one-dimensional"),
     ]
     for weights, unit, message in table:
@@ -250,6 +259,14 @@ def test_weights_go_to_the_nearest_unit_and_halves_to_the_even_one() -> None:
     for weights, unit, expected, off in table:
         result = rounded_units(weights, len(expected), unit)
         assert (result[0].tolist(), result[1].tolist()) == (expected, [bool(x) for x in off])
+
+
+def test_an_integer_is_rounded_alike_in_every_column() -> None:
+    weights = [2**63, 2**53 + 1, 1, 0]
+    for column in (weights, np.array(weights, object), [*weights[:3], 0.0]):
+        rounded, off = rounded_units(column, 4, Fraction(2))  # type: ignore[arg-type]
+        assert rounded.tolist() == [2**62, 2**52, 0, 0]
+        assert off.tolist() == [False, True, True, False]
 
 
 def test_rounding_still_refuses_what_is_no_weight() -> None:

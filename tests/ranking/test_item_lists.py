@@ -47,6 +47,17 @@ def test_an_error_names_the_list_and_the_item_and_has_all_bad_lists(
     assert caught.value.rows.tolist() == rows
 
 
+def test_lists_that_are_arrays_are_read_one_by_one() -> None:
+    none, signed, unsigned = np.array([]), np.array([1, 2]), np.array([3, 0], np.uint64)
+    for arrays in ([none], [none, signed], [unsigned, signed, none] * 20, [signed, [4], unsigned]):
+        lists = item_lists(arrays, None, 5)
+        assert lists.values.tolist() == [int(item) for array in arrays for item in array]
+        assert lists.sizes.tolist() == list(map(len, arrays))
+    with pytest.raises(InputError, match=r"lists\[1\]\[0\]: .* got 1.0 of object") as caught:
+        item_lists([signed, np.array([1.0]), unsigned], None, 5)
+    assert caught.value.rows.tolist() == [1]
+
+
 def test_an_item_that_comes_again_is_named() -> None:
     with pytest.raises(InputError, match="each item once in a list, got 3 twice"):
         item_lists([[3, 4, 3]], None, 5)

@@ -67,6 +67,25 @@ def test_lists_of_different_lengths_are_the_same_lists_in_every_library() -> Non
     assert sizes.offsets.tolist() == [0, 3, 3, 4]
 
 
+def test_scores_that_floats_would_make_equal_are_refused_in_every_form() -> None:
+    large, near = 2**53 + 1, 2.0**53
+    arrays = np.empty(2, object)
+    arrays[:] = [np.array([large, 1]), np.array([near])]
+    columns: list[tuple[Any, Any, dict[str, Any]]] = [
+        ([[1, 0]], [[large, near]], {}),
+        ([[1, 0], [1]], [[large, near], [0.5]], {}),
+        ([[1, 0], [1]], [np.array([large, 1]), np.array([near])], {}),
+        ([[1, 0], [1]], arrays, {}),
+        ([[1, 0], [1]], pandas.Series([[large, 1], [near]]), {}),
+        ([1, 0], [large, near], {"offsets": [0, 2]}),
+        ([1, 0], (large, near), {"group_sizes": [2]}),
+    ]
+    for labels, scores, ends in columns:
+        with pytest.raises(InputError, match=f"float64 holds exactly.* got {large};") as error:
+            RankingMetrics("DCG@1").update(labels, scores, **ends)
+        assert error.value.rows.tolist() == [0]
+
+
 def test_a_missing_list_or_item_of_a_column_is_refused() -> None:
     for column in (
         polars.Series([[1, 0], None, [1]]),

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.conversion import has_rounded
 from streammetrics.core.rows import DictionaryColumn, offsets_of
 from streammetrics.core.tables.arrow_values import (
     Lists,
@@ -123,5 +124,5 @@ def _lists(rows: Sequence[Any], column: str) -> Lists:
     if any(isinstance(value, list | tuple | np.ndarray) for value in values):
         return Lists(values, offsets_of(np.array([len(row) for row in rows])))  # lists of ids
     array = np.asarray(values)
-    plain = array.ndim == 1 and array.dtype.kind in "biuf"
+    plain = array.ndim == 1 and array.dtype.kind in "biuf" and not has_rounded(values, array)
     return Lists(array if plain else values, offsets_of(np.array([len(row) for row in rows])))

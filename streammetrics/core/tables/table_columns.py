@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.checks import same_length
-from streammetrics.core.conversion import vector
+from streammetrics.core.conversion import has_rounded, vector
 from streammetrics.core.errors import InputError, nearest, shown
 from streammetrics.core.ids.keys import key_column, tuples_of
 from streammetrics.core.rows import DictionaryColumn
@@ -303,7 +303,10 @@ def _table(argument: str, names: Sequence[str], columns: Sequence[object]) -> ND
             raise refused(name, "a column of numbers", "texts or lists", f"leave {name!r} out")
         arrays.append(vector(column, name))
         same_length(len(arrays[0]), arrays[-1], name, names[0])
-    return np.column_stack(arrays)
+    table = np.column_stack(arrays)
+    if has_rounded(arrays, table):  # integers of one column beside floats of another
+        return np.column_stack([array.astype(object) for array in arrays])
+    return table
 
 
 def _tuples(argument: str, names: Sequence[str], columns: Sequence[object]) -> DictionaryColumn:
