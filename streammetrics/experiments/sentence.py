@@ -48,7 +48,7 @@ def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: b
     first = f"{user[0].upper()}{user[1:]}. " if user else ""
     first += f"Check the logging first: {odd}. " if odd else ""
     clause = _verdict_clause(contrast, reading, verdict, faded)
-    return f"{first}{clause}{_outside(contrast, reading)}{warnings_of(contrast)}"
+    return f"{first}{clause}{_estimate_outside(contrast, reading)}{warnings_of(contrast)}"
 
 
 def _verdict_clause(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
@@ -113,7 +113,7 @@ def decision_clause(contrast: Contrast, reading: Reading) -> str:
     )
 
 
-def _outside(contrast: Contrast, reading: Reading) -> str:
+def _estimate_outside(contrast: Contrast, reading: Reading) -> str:
     """That the estimate beside the interval of all looks is not in it, or ""."""
     effect = contrast.comparison.effect_size
     if not reading.consistent or math.isnan(effect) or reading.lower <= effect <= reading.upper:

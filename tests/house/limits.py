@@ -12,13 +12,13 @@ MOST = {
     "source files below 60 lines": 55,
 }
 # These have a budget for the release, so that a day's work does not touch them.
-BUDGETS = {"lines of config": 5_900, "lines of the source": 128_000, "lines of tests": 125_000}
+BUDGETS = {"lines of config": 5_900, "lines of the source": 129_500, "lines of tests": 127_000}
 MOST_CALLED = {
     'functions that interval("auc") crosses': 57,
     "functions that print(result) crosses": 147,
     "calls of functions in print(result)": 1007,
     "functions that UserGroups(...).interval crosses": 170,
-    "functions that `results` of a store crosses": 532,
+    "functions that `results` of a store crosses": 533,
     "functions that one Worker.step crosses": 146,
     "files that one Worker.step crosses": 31,
 }

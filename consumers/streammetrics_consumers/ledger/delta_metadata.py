@@ -87,9 +87,9 @@ def _shard(
 
 
 def parts_of(state: sm.Accumulator, ranges: int) -> dict[int, sm.Accumulator]:
-    """The non-empty states of equal ranges of keys, or of ids. Delays have neither, and are in the
-    first range."""
-    if isinstance(state, sm.LabelDelays):
+    """The non-empty states of equal ranges of keys, or of ids. One without these is in the first
+    range."""
+    if not hasattr(state, "split"):
         return {0: state}
     if not isinstance(state, sm.PerKey):  # events that are not closed, or known exposures
         sets = cast("sm.JoinRows | sm.ExposedRows", state)
@@ -102,9 +102,8 @@ def parts_of(state: sm.Accumulator, ranges: int) -> dict[int, sm.Accumulator]:
 
 
 def _is_one(part: sm.Accumulator) -> bool:
-    return isinstance(part, sm.LabelDelays) or (
-        isinstance(part, sm.PerKey) and len(part.keys()) <= 1
-    )
+    is_whole = not hasattr(part, "split")
+    return is_whole or (isinstance(part, sm.PerKey) and len(part.keys()) <= 1)
 
 
 def can_stand_for_coarser(shards: Sequence[StateShard], state: sm.PerKey) -> bool:

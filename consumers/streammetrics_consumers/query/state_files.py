@@ -1,9 +1,9 @@
 """State files: states exported from a store (export), merged (merge) and displayed (show).
 
 A state file holds one state and its provenance: the offsets of each log that were counted, and the
-window, slice and metric that selected them. Two files that may have counted the same rows for one
-metric do not merge: their windows share no time, or their slices differ in a name of both, or their
-offsets do not overlap.
+window, slice and metric that selected them. Files whose rows for a metric may overlap do not merge.
+They cannot overlap where their offsets or their windows do not, or where their slices differ in a
+name of both.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def merge_files(
     if two files may have counted the same rows for one metric.
     """
     total = read_state(paths[0])
-    counted = _Counted()
+    counted = _CountedFiles()
     counted.add(total)
     report(1)
     for n_files, path in enumerate(paths[1:], 2):
@@ -196,7 +196,7 @@ class _Selection:
         )
 
 
-class _Counted:
+class _CountedFiles:
     """What files have counted, by log and metric. A state refuses the pieces that it has; these are
     also other windows and slices that share rows with them."""
 
