@@ -254,8 +254,8 @@ def has_rounded(given: object, array: NDArray[np.generic]) -> bool:
         return False
     cells = values if array.ndim == 1 else _cells(values).reshape(-1)
     are_integers = {issubclass(kind, int | np.integer) for kind in set(map(type, cells))}
-    if len(are_integers) == 1:
-        return True in are_integers
+    if small or len(are_integers) == 1:
+        return False not in are_integers
     return any(isinstance(v, int | np.integer) and not -LARGE < v < LARGE for v in cells)
 
 
@@ -367,10 +367,10 @@ def list_column(values: object, name: str) -> Ragged[np.generic] | None:
     sizes = [len(row) for row in rows]
     if len(set(sizes)) == 1 and not isinstance(values, np.ndarray):
         return None
-    filled = [
+    filled: list[Any] = [
         row if isinstance(row, (list, tuple)) else _array(row, name) for row in rows if len(row)
     ]
-    if are_arrays(filled):
+    if filled and all(isinstance(row, np.ndarray) for row in filled) and have_one_type(filled):
         flat: NDArray[np.generic] = np.concatenate(filled)
     else:
         flat = _array(list(chain.from_iterable(filled)), name)
@@ -379,11 +379,9 @@ def list_column(values: object, name: str) -> Ragged[np.generic] | None:
     return Ragged(flat, offsets_of(np.array(sizes, np.int64)))
 
 
-def are_arrays(rows: Sequence[object]) -> bool:
-    """Whether rows are arrays of one type, so that joining them changes no value: of those of int64
-    and uint64 numpy makes floats."""
-    kinds = {row.dtype if isinstance(row, np.ndarray) else None for row in rows}
-    return len(kinds) == 1 and None not in kinds
+def have_one_type(arrays: Sequence[NDArray[np.generic]]) -> bool:
+    """Whether joining arrays changes no value: of int64 beside uint64 numpy makes floats."""
+    return len({array.dtype for array in arrays}) == 1
 
 
 def _is_list(row: object) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks, intakes
-from streammetrics.core.conversion import are_arrays, array_of, vector
+from streammetrics.core.conversion import array_of, have_one_type, vector
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.inputs import Unchecked
 from streammetrics.core.intakes import Intake
@@ -124,9 +124,10 @@ def _flat(
     if strings or isinstance(lists, str | bytes):
         raise _form(shown(lists))
     ends = offsets_of(np.array(sizes, np.int64))
-    filled = [row for row in rows if len(row)]
-    if kinds == {np.ndarray} and are_arrays(filled) and all(row.ndim == 1 for row in filled):
-        return _integers(np.concatenate(filled), ends), ends
+    if kinds == {np.ndarray} and all(row.ndim == 1 for row in rows):
+        filled = [row for row in rows if len(row)] if 0 in sizes else rows
+        if have_one_type(filled):
+            return _integers(np.concatenate(filled), ends), ends
     return _integers(list(chain.from_iterable(rows)), ends), ends
 
 
