@@ -89,7 +89,7 @@ def _shard(
 def parts_of(state: sm.Accumulator, ranges: int) -> dict[int, sm.Accumulator]:
     """The non-empty states of equal ranges of keys, or of ids. Delays have neither, and are in the
     first range."""
-    if isinstance(state, sm.LabelDelays):
+    if not hasattr(state, "split"):
         return {0: state}
     if not isinstance(state, sm.PerKey):  # events that are not closed, or known exposures
         sets = cast("sm.JoinRows | sm.ExposedRows", state)
@@ -102,9 +102,9 @@ def parts_of(state: sm.Accumulator, ranges: int) -> dict[int, sm.Accumulator]:
 
 
 def _is_one(part: sm.Accumulator) -> bool:
-    return isinstance(part, sm.LabelDelays) or (
-        isinstance(part, sm.PerKey) and len(part.keys()) <= 1
-    )
+    if isinstance(part, sm.PerKey):
+        return len(part.keys()) <= 1
+    return not hasattr(part, "split")
 
 
 def can_stand_for_coarser(shards: Sequence[StateShard], state: sm.PerKey) -> bool:

@@ -156,7 +156,7 @@ def merge_files(
     if two files may have counted the same rows for one metric.
     """
     total = read_state(paths[0])
-    counted = _Counted()
+    counted = _CountedPieces()
     counted.add(total)
     report(1)
     for n_files, path in enumerate(paths[1:], 2):
@@ -171,7 +171,7 @@ def merge_files(
 
 
 @dataclass(frozen=True, slots=True)
-class _Selection:
+class _SelectedRows:
     """Rows of a log that a file counted for a metric: those with offsets [start, end), event times
     [since_s, until_s) and these values. piece: as its provenance has it, the first of several."""
 
@@ -182,7 +182,7 @@ class _Selection:
     start: int
     end: int
 
-    def may_share(self, other: _Selection) -> bool:
+    def may_share(self, other: _SelectedRows) -> bool:
         """Whether a row may be in both. Values of different names tell no rows apart."""
         return (
             self.start < other.end
@@ -196,12 +196,12 @@ class _Selection:
         )
 
 
-class _Counted:
+class _CountedPieces:
     """What files have counted, by log and metric. A state refuses the pieces that it has; these are
     also other windows and slices that share rows with them."""
 
     def __init__(self) -> None:
-        self._selections: dict[tuple[str, str], list[_Selection]] = defaultdict(list)
+        self._selections: dict[tuple[str, str], list[_SelectedRows]] = defaultdict(list)
 
     def add(self, state: Accumulator) -> None:
         """Add what a file counted. Raises OverlapError if another one may have counted a part."""
@@ -220,9 +220,9 @@ class _Counted:
             self._selections[key].append(new)
 
 
-def _selections(state: Accumulator) -> Iterator[tuple[tuple[str, str], _Selection]]:
+def _selections(state: Accumulator) -> Iterator[tuple[tuple[str, str], _SelectedRows]]:
     """What `export` selected, by log and metric; windows that follow each other are one."""
-    selections: dict[tuple[str, str, int, int], list[_Selection]] = defaultdict(list)
+    selections: dict[tuple[str, str, int, int], list[_SelectedRows]] = defaultdict(list)
     for source, piece, start, end in state.provenance:
         match = _PIECE.fullmatch(piece)
         if match is None or source.endswith(_RETRIES):  # those are of the same offsets
@@ -240,7 +240,7 @@ def _selections(state: Accumulator) -> Iterator[tuple[tuple[str, str], _Selectio
             values = _slice_and_metric(slice_metric)[0]
         except ValueError:  # a piece of another program, which looks like one of `export`
             continue
-        alike.append(_Selection(piece, values, since_s, until_s, start, end))
+        alike.append(_SelectedRows(piece, values, since_s, until_s, start, end))
     for (source, slice_metric, _, _), alike in selections.items():
         for selection in alike:
             yield (source, _slice_and_metric(slice_metric)[1]), selection
