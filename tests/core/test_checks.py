@@ -123,7 +123,7 @@ COLUMNS: list[tuple[Callable[..., Any], Any, list[int]]] = [
     (integers, np.array([1, 2**63], np.uint64), [1]),
     (integers, np.array([1, 1.0, np.float32(1)], object), [1, 2]),
     *(
-        (check, np.array([1, np.timedelta64(1)], object), [1])
+        (check, np.array([1, np.timedelta64(1, "D")], object), [1])
         for check in (*ALL_CHECKS, _positive(1), _positive(2), _three)
     ),
     (booleans, [1, 0], [0, 1]),

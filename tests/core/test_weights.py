@@ -171,7 +171,7 @@ def test_what_is_refused_says_where_and_what_to_do() -> None:
         ([5e-324], ONE, "got 5e-324; scale them"),
         (["1"], ONE, "numbers"),
         (np.array([np.timedelta64(5, "s")], object), ONE, "numbers"),
-        ([Fraction(1, 2), np.timedelta64(5)], ONE, r"weights\[1\]: expected numbers"),
+        ([Fraction(1, 2), np.timedelta64(5, "D")], ONE, r"weights\[1\]: expected numbers"),
         (np.array([Fraction(1, 2), []], object), ONE, r"weights\[1\]: expected numbers"),
         ([[1]], ONE, "one-dimensional"),
     ]

@@ -27,7 +27,7 @@ NEIGHBOURS: Final[list[Any]] = [0, 0.5, _HOLDS + 1, 2.0**53, np.uint64(1)]
 VALUES: Final[list[Any]] = [
     *(*NEIGHBOURS, True, -_HOLDS - 1, 2**54, 2**63, 10**400, np.nan, np.inf, None, []),
     *(np.int64(1), np.int64(_HOLDS + 1), np.uint64(_HOLDS + 1), np.longdouble(1)),
-    *(Decimal("0.5"), Fraction(1, 2), np.timedelta64(1, "s"), np.timedelta64(1), _TIME),
+    *(Decimal("0.5"), Fraction(1, 2), np.timedelta64(1, "s"), np.timedelta64(1, "D"), _TIME),
 ]
 Cells = list[Any]
 
