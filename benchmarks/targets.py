@@ -267,6 +267,7 @@ TARGETS: Final = (
     Target("results", "the first metric, beyond numpy", 9.1, _SORT),
     Target("results", "status", 53, _SORT),
     Target("results", "results of one slice", 76, _SORT),
+    Target("results", "report of one slice", 152, _SORT),
     Target("results", "1,000 slices: results --by variant,country", 150, _SORT),
     Target("results", _SLICES, 910, _SORT),
     Target("items", "a page by item, after a commit", 46, _SORT),
