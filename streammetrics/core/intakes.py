@@ -250,26 +250,37 @@ def label_intake(positive: str) -> Intake:
     return intake
 
 
-def _list_intake(accepts: Callable[[list[Any]], bool]) -> Intake:
-    """Few lists of few items, of which each is accepted."""
+def _list_intake(
+    kind: type, accepts: Callable[[list[Any]], bool], *, may_be_empty: bool = False
+) -> Intake:
+    """Few lists of few items of one type, of which each is accepted."""
+    kinds, dtype_kinds = {kind}, "f" if kind is float else "iu"
+
+    def fits(row: list[Any]) -> bool:
+        if not row:
+            return may_be_empty
+        return set(map(type, row)) == kinds and accepts(row)
 
     def intake(values: object) -> Kept | None:
         if type(values) is _ARRAY:
             if values.ndim != 2 or 3 * (values.size + _LIST * len(values)) > _MOST_ITEMS:
                 return None
+            dtype = values.dtype
+            if not values.size or dtype.kind not in dtype_kinds or dtype.itemsize > 8:
+                return None
             copies = values.tolist()
-            return tuple(copies) if copies and all(map(accepts, copies)) else None
+            return tuple(copies) if all(map(accepts, copies)) else None
         rows = values
         if type(rows) is not list or not rows or (room := _MOST_ITEMS - _LIST * len(rows)) < 0:
             return None
         if len(rows) == 1 and type(row := rows[0]) is list:  # in half the time of several
-            return (row.copy(),) if len(row) <= room and accepts(row) else None
+            return (row.copy(),) if len(row) <= room and fits(row) else None
         for row in rows:
             is_array = type(row) is _ARRAY and row.ndim == 1
             if (type(row) is not list and not is_array) or (room := room - len(row)) < 0:
                 return None
         copies = [row.tolist() if type(row) is _ARRAY else row.copy() for row in rows]
-        return tuple(copies) if all(map(accepts, copies)) else None
+        return tuple(copies) if all(map(fits, copies)) else None
 
     return intake
 
@@ -278,29 +289,20 @@ def _list_intake(accepts: Callable[[list[Any]], bool]) -> Intake:
 def item_lists(n_items: int) -> Intake:
     """Lists of item numbers below `n_items`, each at most once in a list."""
     return _list_intake(
-        lambda row: (
-            not row
-            or (
-                set(map(type, row)) == _INTEGERS
-                and min(row) >= 0
-                and max(row) < n_items
-                and len({*row}) == len(row)
-            )
-        )
+        int,
+        lambda row: min(row) >= 0 and max(row) < n_items and len({*row}) == len(row),
+        may_be_empty=True,
     )
 
 
 @lru_cache(maxsize=256)
 def grade_lists(most: int) -> Intake:
     """Lists of grades of at most `most`."""
-    grades = frozenset(range(most + 1))
-    return _list_intake(lambda row: set(map(type, row)) == _INTEGERS and grades.issuperset(row))
+    return _list_intake(int, frozenset(range(most + 1)).issuperset)
 
 
 # A sum is NaN if a score is; so is that of both infinities, which the check accepts.
-score_lists: Final = _list_intake(
-    lambda row: set(map(type, row)) == _FLOATS and (total := sum(row)) == total
-)
+score_lists: Final = _list_intake(float, lambda row: (total := sum(row)) == total)
 
 
 class Beside(NamedTuple):
