@@ -19,14 +19,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _FAR_MS: Final = 1 << 60  # a time outside of every calendar that still fits
+_MOST_VIEWED: Final = 64 << 20  # bytes of texts in views, as in a message
 
 
 class ArrowColumns(StoredColumns):
     """Values by dotted path, converted on access. A path may select fields of structs.
 
     checked: whether they are those of a message. Its texts are known to be UTF-8, and a column
-    whose values may repeat (`_may_repeat`) is not read. A text that is not UTF-8 stays as bytes,
-    and any other value for which Python has no object is a `NoObject`: no reader accepts either.
+    whose values may repeat (`_may_repeat`) is not read, but for views of few texts. A text that is
+    not UTF-8 stays as bytes, and any other value for which Python has no object is a `NoObject`: no
+    reader accepts either.
     """
 
     def __init__(self, batch: pa.RecordBatch, *, checked: bool = False) -> None:
@@ -43,7 +45,9 @@ class ArrowColumns(StoredColumns):
                 f"two columns have the name {path!r}; rename one of them, or leave it out"
             )
         if self.checked and _may_repeat(array.type):
-            raise SourceError(f"column {path!r} is one of {array.type}, which is not read")
+            if not _has_few_texts(array):
+                raise SourceError(f"column {path!r} is one of {array.type}, which is not read")
+            array = array.cast("string")
         return _plain(path, array) if self.checked or _is_utf8(array) else _decoded(array)
 
     def __contains__(self, path: object) -> bool:
@@ -92,6 +96,19 @@ def _may_repeat(kind: pa.DataType) -> bool:
         or types.is_union(kind)
         or any(map(_may_repeat, inner))
     )
+
+
+def _has_few_texts(array: pa.Array) -> bool:
+    """Whether an array has views of texts, as polars writes them, that end to end are no larger
+    than an open message may be."""
+    import pyarrow
+
+    if not pyarrow.types.is_string_view(array.type):
+        return False
+    if not len(array):
+        return True
+    sizes = np.frombuffer(array.buffers()[1], "<i4")[::4][array.offset :][: len(array)]
+    return int(sizes.sum(dtype=np.int64)) <= _MOST_VIEWED
 
 
 def _is_utf8(array: pa.Array) -> bool:

@@ -269,11 +269,11 @@ def test_times_without_a_zone_in_an_optional_column_are_values_like_any_other() 
 
 def test_optional_columns_whose_values_may_repeat_are_not_opened() -> None:
     """Four kilobytes may be a gigabyte of Python objects: only whether there is a value is read."""
-    n = 4
+    n = 40
     base = pa.Table.from_pylist([row(exps={"x": "a", "y": "b"}, session="s1")] * n)
     rest = REST.replace('surface = "search"', 'surface = "present"')
     settings = messages.of_format("arrow", event=ASSIGNED, metrics=METRICS, rest=rest)
-    text = pa.array(["search" * 10], pa.string_view()).buffers()
+    text = pa.array(["s" * (2 << 20)], pa.string_view()).buffers()
     for column in (
         pa.Array.from_buffers(
             pa.string_view(), n, [None, *(pa.py_buffer(text[1].to_pybytes()[:16] * n), text[2])]
@@ -294,6 +294,19 @@ def test_optional_columns_whose_values_may_repeat_are_not_opened() -> None:
         for entry in delta.quarantine:
             assert json.loads(entry.payload)["surface"] == f"a value of {column.type}"
         assert len(delta.quarantine) == n
+
+
+def test_views_of_few_texts_are_read_as_texts() -> None:
+    table = pa.Table.from_pylist([row(exps={"x": "a", "y": "b"})] * 3)
+    sessions = pa.array(["the first of all sessions", None, "s2"], pa.string_view())
+    table = table.append_column("session", sessions).append_column(
+        "surface", pa.array(["search"] * 3)
+    )
+    settings = messages.of_format("arrow", event=ASSIGNED, metrics=METRICS, rest=REST)
+    values = [messages.stream(*part.to_batches()) for part in (table, table.slice(2))]
+    delta = messages.counted(settings, messages.in_chunks(values, ()))
+    assert not delta.quarantine
+    assert rows_of(delta, "x") == {"a": 3}
 
 
 def test_arms_and_units_in_the_key_and_headers_of_records_are_optional_too() -> None:
