@@ -152,8 +152,9 @@ def _array_of(column: object, most: int, dtype: np.dtype[Any]) -> NDArray[Any] |
     if (type(column) is not list and type(column) is not tuple) or len(column) > most:
         return None
     array = plain_array(column)
-    is_unsure = dtype is _INT64 and array is not None and has_booleans(column, array)
-    return None if is_unsure else array
+    if dtype is _INT64 and array is not None and has_booleans(column, array):
+        return None
+    return array
 
 
 def _cast(column: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any] | None:

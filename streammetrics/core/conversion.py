@@ -204,6 +204,7 @@ def worth_of_nothing(zero_division: object, where: str) -> float:
 # Columns of other types are asked for their missing values.
 _KNOWN = (np.ndarray, list, tuple)
 _BOOLEANS: Final = frozenset((bool, np.bool_))
+_FEW: Final = 16  # values of a list
 LARGE: Final = 2.0**53  # from here on floats may be rounded integers
 
 
@@ -238,7 +239,7 @@ def plain_array(column: object) -> NDArray[np.generic] | None:
         array = np.asarray(column)
     except Exception:  # as in `converted`
         return None
-    if has_rounded(column, array):
+    if array.size > 1 and has_rounded(column, array):
         return None
     return array.astype(np.int64) if array.dtype.kind == "b" else array
 
@@ -273,11 +274,12 @@ def has_booleans(values: object, array: NDArray[np.generic]) -> bool:
     >>> has_booleans([1, True], np.array([1, 1])), has_booleans([1, 0], np.array([1, 0]))
     (True, False)
     """
-    if array.dtype.kind not in "iu" or not isinstance(values, (list, tuple)):
+    if not isinstance(values, (list, tuple)) or array.dtype.kind not in "iu":
         return False
-    bits = array.view(f"u{array.itemsize}")  # in which negative numbers are large
-    if not len(bits) or bits.item(bits.argmin()) > 1:  # to see all types takes longer
-        return False
+    if len(values) > _FEW:  # to see all types takes longer than to see whether one is 0 or 1
+        bits = array.view(f"u{array.itemsize}")  # in which negative numbers are large
+        if bits.item(bits.argmin()) > 1:
+            return False
     return not _BOOLEANS.isdisjoint(map(type, values))
 
 

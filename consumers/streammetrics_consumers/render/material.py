@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -27,7 +26,6 @@ KINDS: Final = (
     *("roc", "pr", "reliability", "scores", "lift", "uplift", "uplift_parts"),
     *("confusion", "classes"),
 )
-_BLANK: Final[dict[str, object]] = {"data": {"values": []}, "mark": "point"}
 EFFECTS: Final = "effects"
 WINDOWS: Final = "windows"
 
@@ -64,24 +62,19 @@ def gather(
             expected="one window", got="'all'", where="--window",
             hint="name total, latest or START/END; figures over time show all windows",
         )  # fmt: skip
-    # The library that draws needs no Python meanwhile: it starts while results are read, and draws
-    # a figure while the next one is read.
-    with ThreadPoolExecutor(1) as artist:
-        artist.submit(svg, _BLANK)
-        reader = _Reader(ledger, query)
-        figures = list(reader.wanted())
-        drawings: list[Callable[[], Picture]] = []
-        nothing: list[str] = []
-        for n_done, (metric, kind) in enumerate(figures[:MAX_FIGURES]):
-            report(n_done, len(figures))
-            spec = reader.spec(metric, kind)
-            meta = spec.get("usermeta")
-            why = meta.get("reason") if isinstance(meta, dict) else ""
-            if why:
-                nothing.append(f"{metric}, {kind}: {why}")
-            else:
-                drawings.append(artist.submit(_picture, metric, kind, spec).result)
-        pictures = [picture() for picture in drawings]
+    reader = _Reader(ledger, query)
+    figures = list(reader.wanted())
+    pictures: list[Picture] = []
+    nothing: list[str] = []
+    for n_done, (metric, kind) in enumerate(figures[:MAX_FIGURES]):
+        report(n_done, len(figures))
+        spec = reader.spec(metric, kind)
+        meta = spec.get("usermeta")
+        why = meta.get("reason") if isinstance(meta, dict) else ""
+        if why:
+            nothing.append(f"{metric}, {kind}: {why}")
+            continue
+        pictures.append(Picture(metric, kind, _image(spec), str(spec.get("description", ""))))
     report(len(figures), len(figures))
     suffix = f", experiment {query.experiment}" if query.experiment else ""
     return Material(
@@ -144,8 +137,7 @@ class _Reader:
         return self._catalogue.known(metric, self._query.generation, self._query.experiment)
 
 
-def _picture(metric: str, kind: str, spec: dict[str, object]) -> Picture:
+def _image(spec: dict[str, object]) -> str:
     # A separate image: names inside one cannot clash with those of another, and no script runs.
-    image = svg({**spec, "width": WIDTH})
-    source = "data:image/svg+xml;base64," + base64.b64encode(image.encode()).decode()
-    return Picture(metric, kind, source, str(spec.get("description", "")))
+    picture = svg({**spec, "width": WIDTH})
+    return "data:image/svg+xml;base64," + base64.b64encode(picture.encode()).decode()
