@@ -231,7 +231,10 @@ class RecordFields:
             if field.path.startswith("key.")
         ]
         self._in_key = JsonReader(paths(inner), {}) if inner else None
-        self._texts = {field.path for field in self.fields if not field.path.startswith("key.")}
+        # In their order, in which the first fault of a record is told.
+        self._texts = dict.fromkeys(
+            field.path for field in self.fields if not field.path.startswith("key.")
+        )
 
     def read(self, chunk: Chunk) -> tuple[Mapping[str, Column], Bad, Mapping[str, Bad]]:
         """A column for each field, with a row per record; the reason for each bad record; and by
