@@ -58,8 +58,8 @@ def with_value(cells: Cells, value: Any) -> Cells:
 
 def columns_of_rows(case: Case[Any], rows: Sequence[Any]) -> Iterator[tuple[str, Cells, Cells]]:
     """The columns that are those of both rows one after the other."""
-    first, second, both = (case.columns(some) for some in (rows[:1], rows[1:], rows))
-    for name, column in both.items():
+    first, second, columns = (case.columns(some) for some in (rows[:1], rows[1:], rows))
+    for name, column in columns.items():
         if isinstance(column, list) and first[name] and second[name]:
             cells: list[Cells] = [list(first[name]), list(second[name])]  # type: ignore[call-overload]
             if column == [*cells[0], *cells[1]]:
@@ -114,14 +114,14 @@ def test_a_row_is_counted_or_refused_beside_others_as_it_is_alone(case: Case[Any
                     alone[row, index] = outcome(case.empty.empty(), columns)
             first, second = alone[0, i], alone[1, j]
             state = case.empty.empty()
-            both = outcome(state, {**others[2], name: form([*pair[0], *pair[1]])})
+            together = outcome(state, {**others[2], name: form([*pair[0], *pair[1]])})
             what = f"{name}, {form.__name__}: {pair[0]!r} and {pair[1]!r}"
             if first is None or second is None:
-                assert both is None, what
+                assert together is None, what
                 continue
             expected = (state.from_bytes(first) + state.from_bytes(second)).to_bytes()
             after = case.empty.empty()
             after.update(**{**others[0], name: form(pair[0])})
             assert outcome(after, {**others[1], name: form(pair[1])}) == expected, what
-            if both is not None or (VALUES[i] is _TIME) == (VALUES[j] is _TIME):
-                assert both == expected, what
+            if together is not None or (VALUES[i] is _TIME) == (VALUES[j] is _TIME):
+                assert together == expected, what

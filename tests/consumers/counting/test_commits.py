@@ -193,8 +193,8 @@ def test_records_before_a_hole_are_split_until_each_is_alone(end: int) -> None:
     for most in (4, 2):
         part = next(limits.parts(sparse))
         assert len(part) == most
-        made = Commit(replace(HEAD, next_offset=0), part.start, part.end, None, Counters(), large)
-        assert limits.is_too_large(made)
+        commit = Commit(replace(HEAD, next_offset=0), part.start, part.end, None, Counters(), large)
+        assert limits.is_too_large(commit)
     assert len(next(limits.parts(sparse))) == 1
 
 

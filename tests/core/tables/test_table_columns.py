@@ -300,9 +300,9 @@ def test_lists_are_lists_of_items_or_the_rows_of_a_table() -> None:
 
 def test_an_integer_is_refused_beside_a_column_or_a_list_of_floats() -> None:
     table = {"y": [0, 1], "a": [2**53 + 1, 1], "b": [0.5, 1.0]}
-    for made in (table, pd.DataFrame(table), pl.DataFrame(table), pa.table(table)):
+    for frame in (table, pd.DataFrame(table), pl.DataFrame(table), pa.table(table)):
         with pytest.raises(InputError, match=r"scores\[0, 0\]: .* got 9007199254740993;"):
-            MulticlassAUC(2, exact=True).update_from(made, labels="y", scores=["a", "b"])  # type: ignore[arg-type]
+            MulticlassAUC(2, exact=True).update_from(frame, labels="y", scores=["a", "b"])  # type: ignore[arg-type]
     lists = pd.DataFrame({"labels": [[1, 0], [1]], "scores": [[2**53 + 1, 2.0**53], [0.5]]})
     with pytest.raises(InputError, match=r"scores\[0\] \(list 0\): .* got 9007199254740993;"):
         RankingMetrics(["DCG@1"]).update_from(lists)

@@ -66,8 +66,8 @@ def read(data: bytes, kind: type[DefaultRecordBatch]) -> Iterator[tuple[object, 
 
 
 def rows(run: RecordRun) -> Iterator[tuple[object, ...]]:
-    found = [run.headers.get(i, ()) for i in range(len(run))]
-    headers = [None if pairs is None else list(pairs) for pairs in found]
+    header_pairs = [run.headers.get(i, ()) for i in range(len(run))]
+    headers = [None if pairs is None else list(pairs) for pairs in header_pairs]
     yield from zip(run.offsets, run.timestamps_ms, run.keys, run.values, headers, strict=True)
 
 
