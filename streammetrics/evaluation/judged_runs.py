@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from os import PathLike
 from typing import Final, NamedTuple, TypeAlias, cast
@@ -192,7 +192,8 @@ def _nested(nested: Mapping[Hashable, object], kind: Kind) -> dict[Hashable, Ids
                 where=_cell_text(kind.name, query),
                 hint="for a single query, pass {query: {...}}" if dicts else "pass one",
             )
-        by_query[plain_query] = documents
+        is_read_once = isinstance(documents, Iterator)
+        by_query[plain_query] = list(documents) if is_read_once else documents
     if not by_query:
         raise _none(kind)
     return by_query
@@ -254,10 +255,10 @@ def slices_of_rows(source: object, names: Sequence[str], where: str) -> dict[Has
     table_names = column_names(source) or []
     query_name = _column(table_names, "query", _QUERIES, where)
     queries = _ids(source[query_name], f"{where} queries").tolist()  # type: ignore[index]
-    columns = [
-        dictionary_column(source[name], f"{where}[{shown(name)}]")  # type: ignore[index]
-        for name in names
-    ]
+    columns = []
+    for name in names:
+        _require_one(table_names, name, where)
+        columns.append(dictionary_column(source[name], f"{where}[{shown(name)}]"))  # type: ignore[index]
     rows = [[column.values[code] for code in column.codes.tolist()] for column in columns]
     slices: dict[Hashable, Key] = {}
     for row, (query, *parts) in enumerate(zip(queries, *rows, strict=True)):
@@ -290,7 +291,7 @@ def _columns(table: object, names: Sequence[str], kind: Kind) -> tuple[object, .
 
 
 def _column(names: Sequence[str], role: str, aliases: Sequence[str], where: str) -> str:
-    """The name of the column of a role; InputError if there is none."""
+    """The name of the column of a role; InputError if there is none, or several of this name."""
     by_name = {_bare(name): name for name in reversed(names)}
     name = next((by_name[_bare(alias)] for alias in aliases if _bare(alias) in by_name), None)
     if name is None:
@@ -301,7 +302,18 @@ def _column(names: Sequence[str], role: str, aliases: Sequence[str], where: str)
             hint=_nearest_column(other_columns(names), aliases)
             or f"rename the {role} column to {aliases[0]}",
         )
+    _require_one(names, name, where)
     return name
+
+
+def _require_one(names: Sequence[str], name: str, where: str) -> None:
+    if names.count(name) > 1:
+        raise InputError(
+            expected="one column of this name",
+            got="several",
+            where=f"{where}, column {shown(name)}",
+            hint="rename the others",
+        )
 
 
 def _bare(name: str) -> str:

@@ -79,5 +79,15 @@ def users_of(user_by_query: object, queries: Sequence[Hashable]) -> UsersOfQueri
             hint="name a user for each; a query of its own user may have its own id",
         )
     numbers: dict[Hashable, int] = {}
-    codes = [numbers.setdefault(users[query], len(numbers)) for query in queries]
+    codes: list[int] = []
+    for query in queries:
+        try:
+            codes.append(numbers.setdefault(users[query], len(numbers)))
+        except TypeError:  # as for a list
+            raise InputError(
+                expected="one user, as a string or an integer",
+                got=shown(users[query]),
+                where=f"users[{shown(query)}]",
+                hint="pass one user for each query",
+            ) from None
     return UsersOfQueries(np.array(codes, np.intp), len(numbers))

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from os import PathLike, fsdecode
-from pathlib import Path
+from os.path import isfile
 from typing import Final
 
 from streammetrics.core.errors import shown
@@ -122,8 +122,8 @@ def _contents(lines: Iterable[NumberedLine], name: str) -> Iterator[tuple[str, l
 def _sizes_beside(path: str | PathLike[str]) -> tuple[str, list[int]] | None:
     """The name of the file of group sizes beside this one, and the sizes; None without one."""
     for suffix in _BESIDE:
-        sizes_path = Path(fsdecode(path) + suffix)
-        if sizes_path.is_file():
+        sizes_path = fsdecode(path) + suffix
+        if isfile(sizes_path):  # False also where a path is too long or has a null character
             name, sizes = text_name(sizes_path), []
             for where, words in _contents(text_lines(sizes_path, name, "sizes"), name):
                 if len(words) != 1 or _SIZE.fullmatch(words[0]) is None:

@@ -17,11 +17,12 @@ import zlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
+from os.path import isdir
 from pathlib import Path
 from typing import BinaryIO, Final, TypeAlias, cast
 
 from streammetrics.core.errors import InputError, shown
-from streammetrics.evaluation.trec_files import decompressed, refuse, text_name
+from streammetrics.evaluation.trec_files import decompressed, opened, refuse, text_name
 
 MAX_JSON: Final = (
     1 << 30
@@ -61,10 +62,10 @@ class SampleLog:
 def is_sample_log(path: str | PathLike[str]) -> bool:
     """Whether the file begins as a log of inspect_ai or lm-eval does, or the folder has logs of
     lm-eval; False if it is not there."""
-    if Path(path).is_dir():
+    if isdir(path):
         return bool(_task_files(path))
     try:
-        with open(path, "rb") as plain, decompressed(plain) as file:
+        with opened(path) as plain, decompressed(plain) as file:
             head = file.read(1 << 16)
     except (OSError, EOFError, zlib.error):
         return False
@@ -84,10 +85,10 @@ def read_sample_log(path: str | PathLike[str]) -> SampleLog:
     InputError for other files, and for a sample that is there twice.
     """
     name = text_name(path)
-    if Path(path).is_dir() and (files := _task_files(path)):
+    if isdir(path) and (files := _task_files(path)):
         return _tasks_together({task: read_sample_log(file) for task, file in files.items()})
     try:
-        with open(path, "rb") as plain, decompressed(plain) as file:
+        with opened(path) as plain, decompressed(plain) as file:
             if not plain.peek(4).startswith(_ZIP_HEAD):
                 return _log_of_text(path, name, _lines(file, name))
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

@@ -6,6 +6,7 @@ and an error names the file and the line.
 
 from __future__ import annotations
 
+import errno
 import gzip
 import re
 import zlib
@@ -134,7 +135,7 @@ def text_lines(
     """The lines of a file with their numbers from 1, each of at most `most` bytes, or of
     MAX_FEATURES if it has a label and a query before its features."""
     try:
-        with open(path, "rb") as plain, decompressed(plain) as file:
+        with opened(path) as plain, decompressed(plain) as file:
             total = number = 0
             while line := file.readline(most + 1):
                 limit = most
@@ -158,6 +159,14 @@ def text_lines(
         raise InputError(
             expected=f"a {kind} file", got=error.strerror or str(error), where=name, hint=hint
         ) from None
+
+
+def opened(path: str | PathLike[str]) -> BufferedReader:
+    """The file; OSError if there is none, also where no file can have such a path."""
+    try:
+        return open(path, "rb")
+    except ValueError as error:  # a null character, or half a surrogate pair
+        raise OSError(errno.EINVAL, str(error)) from None
 
 
 def decompressed(file: BufferedReader) -> BinaryIO:

@@ -168,7 +168,11 @@ def test_users_with_several_queries_are_independent_in_place_of_queries() -> Non
     assert interval.deff == pytest.approx((interval.se / plain.interval().se) ** 2, rel=1e-12)
     assert interval.n_eff == pytest.approx(8 / interval.deff, rel=1e-12)
     assert evaluate(qrels, run, "recall@100", users=users | {9: "more"}).interval() == interval
-    for bad, got in (({0: "ann"}, "none for 7 of 8, the first is 1"), (["ann"] * 8, "ann")):
+    for bad, got in (
+        ({0: "ann"}, "none for 7 of 8, the first is 1"),
+        (["ann"] * 8, "ann"),
+        (users | {3: ["ann"]}, r"users\[3\]: expected one user, .*\['ann'\]"),
+    ):
         with pytest.raises(InputError, match=got):
             evaluate(qrels, run, "recall@100", users=bad)
 

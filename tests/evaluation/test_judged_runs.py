@@ -11,7 +11,7 @@ import polars
 import pyarrow
 import pytest
 
-from streammetrics import InputError, evaluate
+from streammetrics import InputError, compare_runs, evaluate
 from streammetrics.evaluation.judged_runs import judgments_of, run_of
 
 QUERIES = ["q2", "q2", "q1"]
@@ -110,6 +110,10 @@ def test_relevant_documents_alone_and_ranked_documents_are_taken() -> None:
         ({"qid": ["q"], "docno": ["a"], "relevances": [1]}, "qrels", "mean 'relevance'"),
         (pandas.DataFrame({"qid": ["q", None], "docno": ["a"] * 2, "rel": [1, 1]}),
          "qrels queries[1]", "a missing value"),
+        (pandas.DataFrame([["q", "a", "b", 1]], columns=["qid", "docno", "docno", "rel"]),
+         "qrels, column 'docno'", "one column of this name"),
+        (pyarrow.Table.from_arrays([pyarrow.array([1])] * 4, ["qid", "docno", "rel", "rel"]),
+         "qrels, column 'rel'", "one column of this name"),
     ],
 )  # fmt: skip
 def test_other_forms_are_refused_with_their_place(judgments: object, where: str, part: str) -> None:
@@ -136,6 +140,20 @@ def test_judgments_without_a_column_of_grades_have_grade_1() -> None:
     assert evaluation["recall"] == 0.75
     assert "no column of grades" in repr(evaluation)
     assert "no column of grades" not in repr(evaluate(judgments_of(judgments), run, "recall"))
+
+
+def test_iterators_of_documents_are_read_once() -> None:
+    truth, run = {"q1": ["a", "c"], "q2": ["x"]}, {"q1": ["b", "a"], "q2": ["y", "x"]}
+
+    def iterators(by_query: dict[str, list[str]]) -> dict[str, Any]:
+        return {query: iter(documents) for query, documents in by_query.items()}
+
+    once = evaluate(iterators(truth), iterators(run), "map", judged_only=True)
+    assert once["map"] == evaluate(truth, run, "map", judged_only=True)["map"] == 0.75
+    compared = compare_runs(iterators(truth), {"a": run, "b": iterators(run)}, "map")
+    assert compared.runs["b"]["map"] == 0.375
+    inferred = evaluate({"q": {"a": 1, "b": -1}}, {"q": iter(["b", "a"])}, "infAP")
+    assert inferred["infAP"] == 0.75
 
 
 def test_a_dict_of_documents_is_one_of_queries_unless_it_has_columns_of_both() -> None:

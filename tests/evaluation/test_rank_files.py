@@ -105,6 +105,9 @@ def test_other_rows_and_scores_are_refused_with_their_line(tmp_path: Path) -> No
         with pytest.raises(InputError) as raised:
             read_run_of(written(tmp_path, "scores", data), truth)
         assert part in str(raised.value) and raised.value.hint, data
+    for path in ("a\0", "\ud800", "1 qid:1 1:1\n" * 1000):
+        with pytest.raises(InputError, match="check the path"):
+            read_judgments(path)
 
 
 def test_a_row_of_many_features_is_longer_than_a_line_of_trec(tmp_path: Path) -> None:

@@ -316,6 +316,13 @@ def test_other_files_are_refused(write: Callable[[Path], Path], part: str, tmp_p
     assert len(str(raised.value)) < 600
 
 
+def test_a_path_that_no_file_can_have_is_refused() -> None:
+    for path in ("a\0", "\ud800", "{}" * 1000):
+        assert not sample_logs.is_sample_log(path)
+        with pytest.raises(InputError, match="check the path"):
+            read_sample_log(path)
+
+
 def test_what_does_not_end_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sample_logs, "MAX_JSON", 1000)
     monkeypatch.setattr(sample_logs, "MAX_SAMPLE", 1000)

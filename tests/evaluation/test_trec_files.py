@@ -79,7 +79,7 @@ def test_other_lines_are_refused_with_their_number(tmp_path: Path) -> None:
     for data, part in NO_LINES.items():
         with pytest.raises(InputError, match=part):
             read_run(written(tmp_path, data))
-    for path in (tmp_path, tmp_path / "absent"):
+    for path in (tmp_path, tmp_path / "absent", "a\0", "\ud800", "q1 0 a 1\n" * 1000):
         with pytest.raises(InputError, match="check the path"):
             read_qrels(path)
 
