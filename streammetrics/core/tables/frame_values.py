@@ -35,15 +35,19 @@ def pandas_column(series: object, column: str) -> Values | Lists:
     """A Series of pandas: categories and texts as DictionaryColumn, times as datetime64 in UTC,
     and lists. column: its name, for errors.
 
-    A missing text is None; a missing number stays one, and the metric's error names its row.
+    A missing text or category is None; a missing number stays one, and the metric's error names its
+    row.
     """
     any_series: Any = series
     kind = any_series.dtype
     if hasattr(any_series, "cat"):
-        if kind.categories.dtype.kind not in "biuf":
-            return _factors(any_series.cat.codes.to_numpy(), kind.categories.tolist())
-        missing = any_series.isna().to_numpy()
-        return list(any_series) if missing.any() else np.asarray(any_series)
+        codes, categories = any_series.cat.codes.to_numpy(), kind.categories
+        if categories.dtype.kind not in "biuf":
+            return _factors(codes, categories.tolist())
+        if len(codes) and codes.min() < 0:  # pandas itself would make the integers floats
+            numbers = [*categories.tolist(), None]
+            return [numbers[code] for code in codes.tolist()]
+        return np.asarray(any_series)
     if getattr(kind, "tz", None) is not None:
         missing = any_series.isna().to_numpy()
         if missing.any():

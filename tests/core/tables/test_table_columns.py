@@ -157,18 +157,16 @@ EACH: dict[str, tuple[Accumulator, str, list[Any], list[Any]]] = {
         # Threads of polars make these, as below.
         [lambda: pl.Series([1, 0], dtype=pl.Int128), lambda: pl.Series([1, 0], dtype=pl.UInt128)],
     ),
-    "labels as bools": (
-        HistogramAUC(range="real"),
-        "labels",
-        [True, False],
-        [pd.Series([True, False], dtype="boolean"), pl.Series([True, False])],
-    ),
-    "categories of numbers": (
-        Ratio(),
-        "numerators",
-        [4, 0],
-        [pd.Series([4, 0]).astype("category"), pa.array([4, 0]).dictionary_encode()],
-    ),
+    "labels as bools": (HistogramAUC(range="real"), "labels", [True, False],
+        [pd.Series([True, False], dtype="boolean"), pl.Series([True, False])]),
+    "categories of numbers": (Ratio(), "numerators", [4, 0],
+        [pd.Series([4, 0]).astype("category"), pa.array([4, 0]).dictionary_encode()]),
+    "categories of integers and nulls": (PerKey(Ratio()), "keys", [2**53 + 1, None],
+        [pd.Series(pd.Categorical([2**53 + 1, None])),
+         pd.Series([2**53 + 1, None], dtype="Int64").astype("category"),
+         pa.array([2**53 + 1, None]).dictionary_encode()]),
+    "categories without a value": (PerKey(Ratio()), "keys", [None, None],
+        [pd.Series(pd.Categorical([None, None]))]),
     "categories of texts": (
         PerKey(Ratio()),
         "keys",
