@@ -102,7 +102,7 @@ def _united(earlier: pa.Field, later: pa.Field) -> pa.Field:
 
 def grouped(batch: pa.RecordBatch, by: Sequence[str]) -> DictionaryColumn:
     """The group of each row, as tuples of values; bools are 0 and 1 here."""
-    return tuples_of([_keys_of(batch.column(name)) for name in by], batch.num_rows)
+    return tuples_of([_keys_of(batch.column(name), name) for name in by], batch.num_rows)
 
 
 class TextGroups:
@@ -143,10 +143,13 @@ class TextGroups:
         return FoundKeys(codes, self.keys, index, self.slots[codes])
 
     def _add(self, texts: pa.Array) -> bool:
-        """Add groups; False if one of them may be no key."""
+        """Add groups; False if one of them may be no key, of which `grouped` tells the rows."""
         import pyarrow as pa
 
-        keys = [(text,) for text in texts.to_pylist()]
+        try:
+            keys = [(text,) for text in texts.to_pylist()]
+        except UnicodeDecodeError:
+            return False
         if most_bytes_of(keys, {tuple}) >= MAX_KEY_BYTES:
             return False
         self.texts = texts if self.texts is None else pa.concat_arrays([self.texts, texts])
@@ -155,12 +158,12 @@ class TextGroups:
         return True
 
 
-def _keys_of(column: pa.Array) -> DictionaryColumn:
+def _keys_of(column: pa.Array, name: str) -> DictionaryColumn:
     import pyarrow as pa
 
     if pa.types.is_integer(column.type) and not column.null_count:
         return dictionary_column(numbers(column))  # in half the time of Arrow
-    encoded = encoded_values(column)
+    encoded = encoded_values(column, name)
     return DictionaryColumn(encoded.codes, plain_group(encoded.values))
 
 
@@ -262,9 +265,8 @@ def user_buckets(column: pa.Array, n: int) -> pa.Array:
         return pa.array((words % np.uint64(n)).astype(np.int32))
     if not _is_text(kind):
         raise _refused(f"a column of {column.type}")
-    dictionary_column = column if kind is not column.type else column.dictionary_encode()
-    words = unit_hashes(dictionary_column.dictionary.to_pylist(), _SALT, "users")
-    return pa.array((words % np.uint64(n)).astype(np.int32)[np.array(dictionary_column.indices)])
+    words = unit_hashes(encoded_values(column, "users"), _SALT, "users")
+    return pa.array((words % np.uint64(n)).astype(np.int32))
 
 
 def require_users(user: str | None, n_buckets: int | None) -> None:

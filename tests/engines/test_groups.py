@@ -11,7 +11,7 @@ from streammetrics.core.buffer import NARROW
 from streammetrics.core.tables import TableRequest
 from streammetrics.engines import states_by_group
 from streammetrics.engines.groups import user_buckets
-from streammetrics.engines.partial import StatesOfGroups
+from streammetrics.engines.partial import Counted, Positions, StatesOfGroups
 
 
 def test_buckets_are_even_and_do_not_depend_on_the_type_of_the_integers() -> None:
@@ -101,3 +101,22 @@ def test_a_long_text_of_a_large_batch_is_refused_and_counts_nothing() -> None:
     assert states.per_key.digest() == before
     states.update(second)
     assert len(states.groups()) > 7_000
+
+
+def test_groups_sources_and_users_that_are_not_utf8_are_refused_with_their_rows() -> None:
+    n = 2 * NARROW
+    octets = b"a" * (n - 2) + b"\xff" + b"a"
+    ends = pa.py_buffer(np.arange(n + 1, dtype=np.int32))
+    texts = pa.StringArray.from_buffers(n, ends, pa.py_buffer(octets))
+    large = pa.record_batch({"item": texts, "clicks": pa.array([1] * n)})
+    for batch in (large, large.slice(n - 9)):
+        row = batch.num_rows - 2
+        for by in (["item"], ["item", "clicks"]):
+            request = TableRequest({}, "partial", {"numerators": "clicks"}, None)
+            with pytest.raises(InputError, match=rf"item\[{row}\]: .*UTF-8, got b'\\xff'") as e:
+                StatesOfGroups(Ratio(), by, request).update(batch)
+            assert e.value.rows.tolist() == [row]
+        with pytest.raises(InputError, match=rf"item\[{row}\]: "):
+            Counted(Positions(("item",), "clicks")).see(batch)
+        with pytest.raises(InputError, match=rf"users\[{row}\]: "):
+            user_buckets(batch["item"], 8)

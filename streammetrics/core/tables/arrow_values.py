@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.errors import InputError
+from streammetrics.core.errors import InputError, bad_rows, shown
 from streammetrics.core.ids.id_hashes import TextColumn
 from streammetrics.core.intakes import MOST_ROWS
 from streammetrics.core.rows import DictionaryColumn
@@ -37,14 +37,13 @@ def arrow_column(array: pa.Array | pa.ChunkedArray, column: str) -> Values | Lis
     """Numbers as an array, texts as DictionaryColumn, times as datetime64 in UTC, and lists.
 
     A null among numbers stays None; the metric's error names its row. column: its name, for errors.
+    InputError for texts that are not UTF-8.
     """
     import pyarrow as pa
     import pyarrow.types as kinds
 
     if isinstance(array, pa.ChunkedArray):
-        if _is_text(array.type):  # one array of texts has at most 2 GiB
-            array = array.dictionary_encode()
-        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+        array = _combined(array)
     if isinstance(array, pa.ExtensionArray):
         if array.type.extension_name.startswith("pandas."):  # their storage means nothing else
             hint = 'convert them, for example with dt.to_timestamp() or astype("str")'
@@ -61,29 +60,75 @@ def arrow_column(array: pa.Array | pa.ChunkedArray, column: str) -> Values | Lis
     else:
         offsets = np.array(array.offsets, np.int64)
         offsets -= offsets[0]
-    return Lists(arrow_column(flat, column), offsets)
+    try:
+        return Lists(arrow_column(flat, column), offsets)
+    except InputError as error:
+        if not len(error.rows):
+            raise
+        rows = np.unique(np.searchsorted(offsets, error.rows, side="right") - 1)
+        raise error.of_rows(f"{column}[{rows[0]}]", rows) from None
 
 
-def encoded_values(array: pa.Array) -> DictionaryColumn:
-    """Any column, dictionary-encoded; a null is None."""
+def _combined(chunks: pa.ChunkedArray) -> pa.Array:
+    import pyarrow as pa
+
+    if _is_text(chunks.type):  # one array of texts has at most 2 GiB
+        chunks = chunks.dictionary_encode()
+    if chunks.num_chunks == 1:
+        return chunks.chunk(0)
+    try:
+        return chunks.combine_chunks()
+    except pa.ArrowInvalid:  # dictionaries with nulls, or too many values for their codes
+        if not pa.types.is_dictionary(chunks.type):
+            raise
+        plain = [chunk.dictionary_decode() for chunk in chunks.chunks]
+        return _combined(pa.chunked_array(plain))
+
+
+def encoded_values(array: pa.Array, column: str) -> DictionaryColumn:
+    """Any column, dictionary-encoded; a null is None. column: its name, for errors.
+
+    InputError for texts that are not UTF-8, unless they are of the dictionary alone.
+    """
     import pyarrow as pa
 
     if pa.types.is_dictionary(array.type) and array.dictionary.null_count:
         array = array.dictionary_decode()
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
-    indices, values = array.indices, array.dictionary.to_pylist()
+    indices, dictionary = array.indices, array.dictionary
     codes = np.array(numbers(indices), np.intp)
     if indices.null_count:
-        codes[numbers(indices.is_null())] = len(values)
+        codes[numbers(indices.is_null())] = len(dictionary)
+    try:
+        values = dictionary.to_pylist()
+    except UnicodeDecodeError:
+        _require_utf8(dictionary, codes, column)
+        return encoded_values(array.dictionary_decode(), column)
+    if indices.null_count:
         values.append(None)
     return DictionaryColumn(codes, tuple(values))
 
 
-def text_column(array: pa.Array) -> DictionaryColumn:
+def _require_utf8(texts: pa.Array, codes: NDArray[np.intp], column: str) -> None:
+    """InputError with the rows whose text is not UTF-8. codes: which of the texts each row has."""
+    others: dict[int, bytes] = {}
+    for code, text in enumerate(texts):
+        try:
+            text.as_py()
+        except UnicodeDecodeError as error:
+            others[code] = error.object
+    rows = np.flatnonzero(np.isin(codes, list(others)))
+    if len(rows):
+        got = shown(others[int(codes[rows[0]])][:60])
+        hint = "convert the column to UTF-8, or leave these rows out"
+        raise bad_rows(codes, rows, column, "text in UTF-8", hint, got)
+
+
+def text_column(array: pa.Array, column: str) -> DictionaryColumn:
     """Many texts in the memory of the array, which become a dictionary when one is asked for: for
-    their hashes alone, it would take most of the time, unless the texts repeat. What is no UTF-8 is
-    left to Python's error."""
+    their hashes alone, it would take most of the time, unless the texts repeat. column: its name,
+    for errors; InputError for texts that are not UTF-8."""
     import pyarrow as pa
 
     sample = array.slice(len(array) // 2, _SAMPLE)
@@ -93,14 +138,14 @@ def text_column(array: pa.Array) -> DictionaryColumn:
     offsets = np.frombuffer(ends, width, len(array) + 1, array.offset * width.itemsize)
     start, end = offsets[[0, -1]].tolist()
     if repeat or end - start > _LONG * len(array):
-        return encoded_values(array)
+        return encoded_values(array, column)
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:
-        return encoded_values(array)
+        return encoded_values(array, column)
     data = np.empty(0, np.uint8) if content is None else np.frombuffer(content, np.uint8)
     starts = offsets.astype(np.int64) - start
-    return TextColumn(data[start:end], starts, partial(encoded_values, array))
+    return TextColumn(data[start:end], starts, partial(encoded_values, array, column))
 
 
 def _are_many_texts(array: pa.Array) -> bool:
@@ -171,9 +216,9 @@ def _plain_values(array: pa.Array, column: str) -> Values:
         array = array.dictionary_decode()
         kind = array.type
     if _are_many_texts(array):
-        return text_column(array)
+        return text_column(array, column)
     if kinds.is_dictionary(kind) or _is_text(kind):
-        return encoded_values(array)
+        return encoded_values(array, column)
     if kinds.is_timestamp(kind):
         return _times(array, column)
     if kinds.is_decimal(kind):

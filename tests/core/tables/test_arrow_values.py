@@ -148,7 +148,7 @@ def test_the_hashes_of_many_texts_are_those_of_their_strings(kind: pa.DataType, 
     assert np.array_equal(unit_words(column, "user"), hashes.view(np.uint64))
     assert len(column) == len(names)
     assert [column.values[i] for i in column.codes.tolist()] == names
-    expected = group_ids(encoded_values(array), "exact")
+    expected = group_ids(encoded_values(array, "user"), "exact")
     exact = group_ids(column, "exact")
     assert isinstance(exact, DictionaryColumn)
     assert isinstance(expected, DictionaryColumn)
@@ -162,7 +162,7 @@ def test_many_texts_count_as_their_strings_do() -> None:
     labels = np.arange(len(array)) % 3 == 0
     scores = np.random.default_rng(5).random(len(array))
     table = pa.table({"labels": labels, "scores": scores, "groups": array})
-    strings = encoded_values(array)
+    strings = encoded_values(array, "groups")
     by_column, by_strings = GroupedAUC(ids="hashed"), GroupedAUC(ids="hashed")
     by_column.update_from(table)
     by_strings.update(labels, scores, groups=strings)
@@ -185,13 +185,55 @@ def test_a_long_one_of_many_texts_is_checked_as_in_a_list() -> None:
         unit_words(column, "user")
 
 
-def test_many_texts_that_are_no_utf8_are_refused_as_few_are() -> None:
-    for n in (2, 20_000):
-        octets = b"".join(b"\xff%d" % row for row in range(10_000, 10_000 + n))
-        ends = 6 * np.arange(n + 1, dtype=np.int32)
-        array = pa.StringArray.from_buffers(n, pa.py_buffer(ends), pa.py_buffer(octets))
-        with pytest.raises(UnicodeDecodeError):
-            arrow_column(array, "user")
+def texts_of(octets: list[bytes]) -> Any:
+    """Texts of these bytes, as other programs write them, whether they are UTF-8 or not."""
+    ends = np.cumsum([0, *map(len, octets)], dtype=np.int32)
+    data = pa.py_buffer(b"".join(octets))
+    return pa.StringArray.from_buffers(len(octets), pa.py_buffer(ends), data)
+
+
+def test_texts_that_are_not_utf8_are_refused_with_their_column_and_rows() -> None:
+    few = texts_of([b"a", b"caf\xe9", b"b", b"\xff", b"caf\xe9"])
+    many = texts_of([*(b"%d" % row for row in range(20_000)), b"caf\xe9"])
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 1, 3, 5]), few)
+    for column, rows in (
+        (few, [1, 3, 4]),
+        (few[1:], [0, 2, 3]),
+        (few.dictionary_encode(), [1, 3, 4]),
+        (pa.chunked_array([few[:1], few[3:]]), [1, 2]),
+        (many, [20_000]),
+        (lists, [2, 3]),
+    ):
+        with pytest.raises(InputError, match=rf"^user\[{rows[0]}\]: .*text in UTF-8, got b'") as e:
+            arrow_column(column, "user")
+        assert e.value.rows.tolist() == rows, column
+    table = pa.table({"user": few, "click": [1, 0, 1, 1, 0]})
+    for where in (None, "user == 'a'"):
+        state = PerKey(Ratio())
+        with pytest.raises(InputError, match=r"^user\[1\]: .*caf"):
+            state.update_from(table, key="user", numerators="click", where=where)
+        assert state == PerKey(Ratio())
+
+
+def test_a_text_of_a_dictionary_that_no_row_has_is_not_read() -> None:
+    texts = texts_of([b"a", b"\xff", b"b"])
+    column = pa.DictionaryArray.from_arrays(pa.array([2, None, 0, 2]), texts)
+    read = encoded_values(column, "user")
+    assert [read.values[code] for code in read.codes.tolist()] == ["b", None, "a", "b"]
+
+
+def test_dictionaries_of_chunks_are_combined_where_arrow_cannot() -> None:
+    with_nulls = [pa.array(v).dictionary_encode("encode") for v in (["a", None], [None, "b"])]
+    numbers = [pa.array(v).dictionary_encode("encode") for v in ([7, None], [None, 5])]
+    small = pa.dictionary(pa.int8(), pa.string())
+    many = [[f"{half}{i}" for i in range(100)] for half in "xy"]
+    for chunks in (with_nulls, numbers, [pa.array(v, small) for v in many]):
+        keys = [key for chunk in chunks for key in chunk.to_pylist()]
+        by_key, expected = PerKey(Ratio()), PerKey(Ratio())
+        ones = [1] * len(keys)
+        by_key.update_from({"k": pa.chunked_array(chunks), "n": ones}, key="k", numerators="n")
+        expected.update(keys, numerators=ones)
+        assert by_key == expected
 
 
 def test_texts_with_nulls_long_texts_and_those_that_repeat_are_a_dictionary() -> None:
