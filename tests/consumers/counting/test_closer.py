@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import ColumnElement, update
+from sqlalchemy import ColumnElement, event, update
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.join import JoinConfig
 from streammetrics_consumers.counting.closer import Closer, closable_ms
@@ -18,6 +19,7 @@ from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.compact import Compacted, Compactor
 from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import Chunk
@@ -37,9 +39,13 @@ from streammetrics import LabelDelays, PerKey
 from tests.consumers import joined_stream as joined
 from tests.consumers.folded import counted
 from tests.consumers.joined_stream import LOGS, SPLIT, START_MS, Event, click, shown
+from tests.consumers.memory_run import worker_of
 from tests.consumers.memory_source import Log, MemorySource
 from tests.consumers.small_config import config
 from tests.consumers.stores import stored
+
+if TYPE_CHECKING:
+    from tests.postgres_server import Postgres
 
 assert SPLIT.join is not None
 
@@ -254,6 +260,29 @@ def test_windows_are_not_dropped_before_their_rows_are_counted(ledger: Ledger) -
     assert floor_ms is not None and closed_ms is not None
     assert START_MS < floor_ms <= closed_ms
     assert (snapshot.counters.closed, snapshot.counters.expired) == (9, 0)
+
+
+def test_rows_that_are_merged_while_a_closing_commits_are_closed_once(postgres: Postgres) -> None:
+    """PostgreSQL shows a closing what others commit between two of its statements."""
+    by_event = replace(SPLIT.store, commit_events=1)
+    run_config = replace(SPLIT, store=by_event, join=replace(JOIN, attribution="every"))
+    events = [*(shown(f"i{n}", 100 * n) for n in range(5)), shown("last", PANE_MS)]
+    url, merges = postgres.new_store(), list[Compacted]()
+    with closing(Ledger.open(url, create=True)) as ledger, closing(Ledger.open(url)) as other:
+
+        def merge(*call: object) -> None:
+            if str(call[2]).startswith("DELETE"):
+                merges.extend(Compactor(other.store, above=1).steps())
+
+        source = MemorySource(joined.logs_of({LOGS[0]: events}), limit=1)
+        list(worker_of(run_config, ledger, source, monotonic=lambda: 0.0).run())
+        event.listen(ledger.store.engine, "before_cursor_execute", merge)
+        closer = Closer(run_config, ledger, begin(ledger, run_config).generation)
+        assert closer.close_to(START_MS + PANE_MS)
+        assert [(step.rows_before, step.rows_after) for step in merges] == [(5, 1)]
+        assert closer.close(everything=True)
+        assert ledger.snapshot().counters.closed == len(events)
+    postgres.drop(url)
 
 
 def test_an_experiment_counts_impressions_by_epoch_once_their_windows_are_closed(
