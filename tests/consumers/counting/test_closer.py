@@ -24,9 +24,10 @@ from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import LATE, LATE_OUTCOMES, Counters, Head
-from streammetrics_consumers.model.generation import DELAYS, Pane
+from streammetrics_consumers.model.generation import DELAYS, ROWS, Pane
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.service import begin
+from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.join_status import late_warning
 from streammetrics_consumers.query.query import Query
@@ -260,6 +261,35 @@ def test_windows_are_not_dropped_before_their_rows_are_counted(ledger: Ledger) -
     assert floor_ms is not None and closed_ms is not None
     assert START_MS < floor_ms <= closed_ms
     assert (snapshot.counters.closed, snapshot.counters.expired) == (9, 0)
+
+
+def test_a_worker_that_stops_before_the_first_closing_drops_no_window(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = MemorySource(joined.logs_of({LOGS[0]: [shown("x", 0), shown("y", 60_000)]}))
+    worker, stop = worker_of(SPLIT, ledger, source, monotonic=lambda: 0.0), Stop()
+    monkeypatch.setattr(worker, "_stop", stop)
+    for _ in worker.run():
+        stop.request()
+    snapshot = ledger.snapshot()
+    assert (snapshot.counters.rows, snapshot.closed_ms) == (2, None)
+    assert snapshot.generation.floor_ms is None
+
+
+def test_a_closed_impression_is_remembered_also_below_the_retention_floor(ledger: Ledger) -> None:
+    run_config = replace(SPLIT, windows=replace(SPLIT.windows, retention_s=60))
+    events = [shown("x", 0), *(shown(f"i{n}", 5_000 * n) for n in range(1, 40))]
+    events.insert(16, shown("x", 79_500, 0.25))
+    count(ledger, events[:26], close=False, run_config=run_config)
+    floor_ms, closed_ms = ledger.snapshot().generation.floor_ms, ledger.snapshot().closed_ms
+    assert floor_ms is not None and closed_ms is not None
+    assert floor_ms >= START_MS + PANE_MS and closed_ms < START_MS + 79_500
+    count(ledger, events, run_config=run_config)
+    snapshot = ledger.snapshot()
+    assert (snapshot.counters.closed, snapshot.counters.conflicts) == (40, 1)
+    ends = [size.pane.end_ms or 0 for size in snapshot.panes if size.pane.metric == ROWS]
+    remembered_ms = (snapshot.closed_ms or 0) - 2 * joined.WINDOW_MS
+    assert min(ends) > remembered_ms, "a closing drops the others"
 
 
 def test_rows_that_are_merged_while_a_closing_commits_are_closed_once(postgres: Postgres) -> None:
