@@ -14,7 +14,7 @@ from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.merge_plan import ABOVE, MergeGroup
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.ledger.witness import Witness, note_known, read_now
-from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.commit import JOIN_START, Head
 from streammetrics_consumers.model.generation import Generation
 
 log = logging.getLogger(__name__)
@@ -91,10 +91,11 @@ def floor_after(
 ) -> int | None:
     """The floor that these heads allow; None unless it is higher than `lowest_ms`, the present one.
 
-    closed_ms: later events are pending and will be counted; None: no events are pending."""
+    closed_ms: later events are pending and will be counted; JOIN_START: all events are; None: no
+    events are pending."""
     times = [head.greatest_event_ms for head in heads]
     known_times = [time for time in times if time is not None]
-    if not known_times or len(known_times) < len(times):
+    if not known_times or len(known_times) < len(times) or closed_ms == JOIN_START:
         return None
     floor_ms = config.windows.floor_ms(min(known_times))
     if closed_ms is not None:

@@ -27,10 +27,9 @@ from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.former_states import UNREADABLE
 from streammetrics_consumers.model.generation import (
     EXPERIMENT,
-    EXPOSED_ROWS,
     KINDS,
     NOTHING_REQUESTED,
-    ROWS,
+    PENDING,
     Changes,
     ExperimentChange,
     Generation,
@@ -289,7 +288,7 @@ def _refuse_changes(
                 refusals.add(KEPT_NO_LATE)
                 continue
             texts += differences(description, left)
-            if name in (ROWS, EXPOSED_ROWS) and all(text.startswith(_COLUMNS) for text in texts):
+            if name in PENDING and all(text.startswith(_COLUMNS) for text in texts):
                 texts.append(KEEPS_NO_MORE)
             if not texts and (variants or starts or ends):
                 accepted.variants |= variants

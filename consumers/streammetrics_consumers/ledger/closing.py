@@ -154,10 +154,12 @@ def write_closing(
             now = _pending(connection, generation, metadata.metric, metadata.before_ms)
             if frozenset(now.rows) != frozenset(metadata.rows):
                 raise Fenced("rows were merged or added meanwhile")
+        deleted = 0
         for start in range(0, len(ids), _ROWS_A_QUERY):
-            connection.execute(
-                delete(delta).where(delta.c.id.in_(ids[start : start + _ROWS_A_QUERY]))
-            )
+            condition = delta.c.id.in_(ids[start : start + _ROWS_A_QUERY])
+            deleted += connection.execute(delete(delta).where(condition)).rowcount
+        if deleted != len(ids):  # in PostgreSQL a compactor may commit between two statements
+            raise Fenced("rows were merged meanwhile")
         write_delta(connection, commit)
 
     moved = head_after_commit(commit)

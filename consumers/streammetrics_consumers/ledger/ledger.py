@@ -399,7 +399,8 @@ class Ledger:
         return self._store.write(work)
 
     def raise_floor(self, generation: Generation, floor_ms: int) -> Generation:
-        """Drop the panes that start before `floor_ms`. The floor never falls."""
+        """Drop the panes that start before `floor_ms`, but those of pending events. The floor never
+        falls."""
 
         def work(connection: Connection, _: bool) -> Generation:
             now_ms = check_generation(connection, generation, is_exclusive=True)

@@ -9,6 +9,7 @@ from itertools import accumulate, groupby
 from typing import Final
 
 from streammetrics_consumers.ledger.delta_metadata import MAX_RANGES, DeltaMetadata
+from streammetrics_consumers.model.commit import JOIN_START
 
 ABOVE: Final = 32  # rows of one head that hold one key of a pane; if there are more, merge
 LEAVE: Final = 4  # of the newest, so that an incremental reader seldom has to start again
@@ -100,7 +101,7 @@ def _stacks(extents: Sequence[DeltaMetadata]) -> Iterator[list[DeltaMetadata]]:
 def _runs(extents: Sequence[DeltaMetadata]) -> list[list[DeltaMetadata]]:
     """Rows in order of offset; rows whose offsets overlap are in one run."""
     runs: list[list[DeltaMetadata]] = []
-    end = -1
+    end = JOIN_START  # no row begins earlier; offsets of closed events are times, also before 1970
     for extent in sorted(extents, key=lambda b: (b.start_offset, b.key_range, b.id)):
         if runs and extent.start_offset < end:
             runs[-1].append(extent)

@@ -30,7 +30,7 @@ from streammetrics_consumers.ledger.read import COUNTERS, REFUSED, read_heads
 from streammetrics_consumers.ledger.schema import delta, generation, head, quarantine, seen
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.commit import JOIN, Commit, Head, Seen
-from streammetrics_consumers.model.generation import Generation, StateShard
+from streammetrics_consumers.model.generation import PENDING, Generation, StateShard
 from streammetrics_consumers.model.partition import Partition
 
 
@@ -378,13 +378,18 @@ def close_head(connection: Connection, known_head: Head) -> bool:
 
 
 def raise_floor(connection: Connection, current: Generation, floor_ms: int) -> None:
-    """Raise the floor, if this is higher, and drop the panes that start before it."""
+    """Raise the floor, if this is higher, and drop the panes that start before it. Those of pending
+    events stay, since impressions are remembered after they are closed: a closing drops them."""
     lower = or_(generation.c.floor_ms.is_(None), generation.c.floor_ms < floor_ms)
     raised = connection.execute(
         update(generation).where(generation.c.id == current.id, lower).values(floor_ms=floor_ms)
     )
     if raised.rowcount == 1:
-        old = delta.c.generation == current.id, delta.c.window_start_ms < floor_ms
+        old = (
+            delta.c.generation == current.id,
+            delta.c.metric.not_in(PENDING),
+            delta.c.window_start_ms < floor_ms,
+        )
         connection.execute(delete(delta).where(*old))  # no other row has its state from a window's
 
 

@@ -20,6 +20,7 @@ EXPOSED_ROWS: Final = EXPOSURES_PREFIX + "rows"  # events and exposures that are
 EXPOSED_UNITS: Final = (
     EXPOSURES_PREFIX + "units"
 )  # closed exposures, the first of each unit and arm
+PENDING: Final = ROWS, EXPOSED_ROWS  # the metrics that hold pending events
 KINDS: Final = "kinds"  # a key of a description: the kinds of rows that an experiment counts
 UNITS: Final = "units"  # the name of the set of units among the metrics of an experiment
 ACTIVE: Final = "active"  # that of the exposed units with an event

@@ -31,9 +31,8 @@ from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, few, pa
 from streammetrics_consumers.model.commit import JOIN_START, Head
 from streammetrics_consumers.model.generation import (
     DELAYS,
-    EXPOSED_ROWS,
     EXPOSED_UNITS,
-    ROWS,
+    PENDING,
     Metric,
     Pane,
 )
@@ -42,7 +41,6 @@ from streammetrics_consumers.replay.scratch import Scratch
 
 PANES: Final = 200, 4 << 20  # read together: their number, and the bytes of their states
 KNOWN_BYTES: Final = 64 << 20  # of known exposures that are compared together
-PENDING: Final = ROWS, EXPOSED_ROWS  # the metrics that hold pending events
 SUMS: Final = 100, 256 << 10  # held together: their number, and the bytes of their rows
 
 # The key of a compared sum: a pane, a head of the ledger (0: all of them together), and a retry.

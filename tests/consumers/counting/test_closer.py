@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import ColumnElement, update
+from sqlalchemy import ColumnElement, event, update
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.join import JoinConfig
 from streammetrics_consumers.counting.closer import Closer, closable_ms
@@ -18,13 +19,15 @@ from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.compact import Compacted, Compactor
 from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import LATE, LATE_OUTCOMES, Counters, Head
-from streammetrics_consumers.model.generation import DELAYS, Pane
+from streammetrics_consumers.model.generation import DELAYS, ROWS, Pane
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.service import begin
+from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.join_status import late_warning
 from streammetrics_consumers.query.query import Query
@@ -37,9 +40,13 @@ from streammetrics import LabelDelays, PerKey
 from tests.consumers import joined_stream as joined
 from tests.consumers.folded import counted
 from tests.consumers.joined_stream import LOGS, SPLIT, START_MS, Event, click, shown
+from tests.consumers.memory_run import worker_of
 from tests.consumers.memory_source import Log, MemorySource
 from tests.consumers.small_config import config
 from tests.consumers.stores import stored
+
+if TYPE_CHECKING:
+    from tests.postgres_server import Postgres
 
 assert SPLIT.join is not None
 
@@ -254,6 +261,58 @@ def test_windows_are_not_dropped_before_their_rows_are_counted(ledger: Ledger) -
     assert floor_ms is not None and closed_ms is not None
     assert START_MS < floor_ms <= closed_ms
     assert (snapshot.counters.closed, snapshot.counters.expired) == (9, 0)
+
+
+def test_a_worker_that_stops_before_the_first_closing_drops_no_window(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = MemorySource(joined.logs_of({LOGS[0]: [shown("x", 0), shown("y", 60_000)]}))
+    worker, stop = worker_of(SPLIT, ledger, source, monotonic=lambda: 0.0), Stop()
+    monkeypatch.setattr(worker, "_stop", stop)
+    for _ in worker.run():
+        stop.request()
+    snapshot = ledger.snapshot()
+    assert (snapshot.counters.rows, snapshot.closed_ms) == (2, None)
+    assert snapshot.generation.floor_ms is None
+
+
+def test_a_closed_impression_is_remembered_also_below_the_retention_floor(ledger: Ledger) -> None:
+    run_config = replace(SPLIT, windows=replace(SPLIT.windows, retention_s=60))
+    events = [shown("x", 0), *(shown(f"i{n}", 5_000 * n) for n in range(1, 40))]
+    events.insert(16, shown("x", 79_500, 0.25))
+    count(ledger, events[:26], close=False, run_config=run_config)
+    floor_ms, closed_ms = ledger.snapshot().generation.floor_ms, ledger.snapshot().closed_ms
+    assert floor_ms is not None and closed_ms is not None
+    assert floor_ms >= START_MS + PANE_MS and closed_ms < START_MS + 79_500
+    count(ledger, events, run_config=run_config)
+    snapshot = ledger.snapshot()
+    assert (snapshot.counters.closed, snapshot.counters.conflicts) == (40, 1)
+    ends = [size.pane.end_ms or 0 for size in snapshot.panes if size.pane.metric == ROWS]
+    remembered_ms = (snapshot.closed_ms or 0) - 2 * joined.WINDOW_MS
+    assert min(ends) > remembered_ms, "a closing drops the others"
+
+
+def test_rows_that_are_merged_while_a_closing_commits_are_closed_once(postgres: Postgres) -> None:
+    """PostgreSQL shows a closing what others commit between two of its statements."""
+    by_event = replace(SPLIT.store, commit_events=1)
+    run_config = replace(SPLIT, store=by_event, join=replace(JOIN, attribution="every"))
+    events = [*(shown(f"i{n}", 100 * n) for n in range(5)), shown("last", PANE_MS)]
+    url, merges = postgres.new_store(), list[Compacted]()
+    with closing(Ledger.open(url, create=True)) as ledger, closing(Ledger.open(url)) as other:
+
+        def merge(*call: object) -> None:
+            if str(call[2]).startswith("DELETE"):
+                merges.extend(Compactor(other.store, above=1).steps())
+
+        source = MemorySource(joined.logs_of({LOGS[0]: events}), limit=1)
+        list(worker_of(run_config, ledger, source, monotonic=lambda: 0.0).run())
+        event.listen(ledger.store.engine, "before_cursor_execute", merge)
+        closer = Closer(run_config, ledger, begin(ledger, run_config).generation)
+        assert closer.close_to(START_MS + PANE_MS)
+        assert [(step.rows_before, step.rows_after) for step in merges] == [(5, 1)]
+        assert closer.close(everything=True)
+        assert ledger.snapshot().counters.closed == len(events)
+    postgres.drop(url)
 
 
 def test_an_experiment_counts_impressions_by_epoch_once_their_windows_are_closed(

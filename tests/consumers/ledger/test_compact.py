@@ -192,6 +192,19 @@ def test_no_group_lies_across_a_cut() -> None:
     ]
 
 
+def test_rows_of_times_before_1970_are_planned_like_those_of_later_ones() -> None:
+    """Offsets of closed events are their times."""
+    later = in_a_row(40)
+    early = [row(i, 0, 1, 10 * i - 1000, 10 * i - 990, 100) for i in range(40)]
+    shifted = [
+        [group.extents for group in plan(extents, above=1, merge_bytes=1000, cuts=[start + 55])]
+        for extents, start in ((later, 0), (early, -1000))
+    ]
+    ids = [[[extent.id for extent in group] for group in groups] for groups in shifted]
+    assert ids[0] == ids[1]
+    assert max(map(len, ids[1])) == 10
+
+
 each_store = pytest.mark.usefixtures("each_store")
 
 
