@@ -242,12 +242,27 @@ class Config:
 
     @property
     def settings(self) -> dict[str, int]:
-        """The settings that the descriptions leave out and that a store may show the effect of."""
+        """The settings that the descriptions leave out and that a store may show the effect of.
+        `refuse_others`: 1 if `[join] others` is "refuse", else 0."""
+        join = self.join
         return {
             "lateness_s": self.windows.lateness_s,
             "max_event_bytes": self.source.max_event_bytes,
+            **({} if join is None else {"refuse_others": int(join.others == "refuse")}),
             "retention_s": self.windows.retention_s,
         }
+
+    def adjusted_to(self, settings: Mapping[str, int]) -> Config:
+        """The config with those of these `settings` that decide on single events: which are too
+        large, late, or refused for their kind. Where events wait, lateness_s stays: what decides is
+        its sum with reopen_s, which is part of the states."""
+        settings, join, windows = {**self.settings, **settings}, self.join, self.windows
+        if join is not None:
+            join = replace(join, others="refuse" if settings["refuse_others"] else "skip")
+        if self.closing is None:
+            windows = replace(windows, lateness_s=settings["lateness_s"])
+        source = replace(self.source, max_event_bytes=settings["max_event_bytes"])
+        return replace(self, source=source, windows=windows, join=join)
 
     @property
     def hash(self) -> str:

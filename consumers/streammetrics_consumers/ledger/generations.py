@@ -14,12 +14,12 @@ from streammetrics_consumers.ledger.descriptions import as_started
 from streammetrics_consumers.ledger.failures import SettingsChanged
 from streammetrics_consumers.ledger.former_states import as_read_now
 from streammetrics_consumers.ledger.read import (
-    Holes,
+    Gaps,
     missed_events,
     more_holes,
     read_generation,
     read_heads,
-    with_holes,
+    with_gaps,
 )
 from streammetrics_consumers.ledger.schema import (
     delta,
@@ -35,7 +35,6 @@ from streammetrics_consumers.model.generation import (
     Begun,
     Changes,
     Generation,
-    Missed,
     Requested,
     fingerprint,
 )
@@ -111,7 +110,8 @@ def begin(
     )
     added = {name: fingerprints[name] for name in (*changes.added, *changes.restarted)}
     _insert_metrics(connection, current.id, added, descriptions)
-    for log_head in read_heads(connection, head.c.generation == current.id):
+    heads = read_heads(connection, head.c.generation == current.id)
+    for log_head in heads:
         start = {
             "generation": current.id,
             "head": log_head.id,
@@ -119,11 +119,12 @@ def begin(
         }
         for name in added:
             connection.execute(insert(metric_start).values(metric=name, **start))
+    ends = {log_head.id: log_head.next_offset for log_head in heads if log_head.is_join}
     for stored_metric in current.metrics:
         if stored_metric.name in changes.resumed:
             holes = more_holes(connection, current.id, stored_metric)
             missed = missed_events(connection, current.id, stored_metric, holes)
-            description = _stored(descriptions[stored_metric.name], holes, missed)
+            description = _stored(descriptions[stored_metric.name], Gaps(holes, missed, {}))
             _update_metric(
                 connection,
                 current,
@@ -132,8 +133,12 @@ def begin(
                 description=description,
                 fingerprint=fingerprints[stored_metric.name],
             )
-    for name in changes.ended:
-        _update_metric(connection, current, name, ended=True)
+        elif stored_metric.name in changes.ended:
+            gaps = Gaps(stored_metric.holes, stored_metric.missed, ends)
+            description = _stored(stored_metric.description, gaps)
+            _update_metric(
+                connection, current, stored_metric.name, ended=True, description=description
+            )
     return Begun(_read(connection, current.id), False, changes)
 
 
@@ -183,7 +188,7 @@ def _update_descriptions(
         if started is not now:
             print_, now = fingerprint(started), started
         if stored_metric.fingerprint != print_ or before.get(SHOWN) != now.get(SHOWN):
-            text = _stored(now, stored_metric.holes, stored_metric.missed)
+            text = _stored(now, Gaps(stored_metric.holes, stored_metric.missed, {}))
             _update_metric(connection, current, name, fingerprint=print_, description=text)
 
 
@@ -214,14 +219,14 @@ def _insert_metrics(
                 generation=number,
                 name=name,
                 fingerprint=print_,
-                description=_stored(descriptions[name], {}, {}),
+                description=_stored(descriptions[name], Gaps({}, {}, {})),
                 ended=False,
             )
         )
 
 
-def _stored(description: Mapping[str, object], holes: Holes, missed: Mapping[int, Missed]) -> str:
-    return json.dumps(with_holes(description, holes, missed), sort_keys=True)
+def _stored(description: Mapping[str, object], gaps: Gaps) -> str:
+    return json.dumps(with_gaps(description, gaps), sort_keys=True)
 
 
 def _read(connection: Connection, number: int) -> Generation:

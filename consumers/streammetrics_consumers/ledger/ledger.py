@@ -413,7 +413,7 @@ class Ledger:
 
     def count_as(self, period: Period) -> None:
         """From now on commits note this period beside their offsets: see ledger/periods.py."""
-        self._period = period
+        self._period, self._noted = period, {}
 
     def history(self, generation: int | None = None) -> tuple[CountedOffsets, ...]:
         """Which version of the program, with which config, counted which offsets of each log."""

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import lru_cache
-from typing import Final, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from sqlalchemy import BindParameter, ColumnElement, Connection, Row, bindparam, func, or_, select
 
@@ -42,25 +42,32 @@ Holes: TypeAlias = "Mapping[int, tuple[tuple[int, int], ...]]"  # by head: [from
 # Keys of a stored description, and not of the fingerprint's input.
 HOLES: Final = "holes"
 MISSED: Final = "missed"
+ENDS: Final = "ends"
 
 
-def with_holes(
-    description: Mapping[str, object], holes: Holes, missed: Mapping[int, Missed]
-) -> dict[str, object]:
+class Gaps(NamedTuple):
+    """What a metric does not count: see `Metric`."""
+
+    holes: Holes
+    missed: Mapping[int, Missed]
+    ends: Mapping[int, int]
+
+
+def with_gaps(description: Mapping[str, object], gaps: Gaps) -> dict[str, object]:
     """A description as stored."""
+    holes, missed, ends = gaps
     stored = dict(description)
     if holes:
         stored[HOLES] = {str(head_id): [*map(list, ranges)] for head_id, ranges in holes.items()}
     if missed:
         stored[MISSED] = {str(head_id): list(entries) for head_id, entries in missed.items()}
+    if ends:
+        stored[ENDS] = {str(head_id): end for head_id, end in ends.items()}
     return stored
 
 
-def without_holes(
-    stored: Mapping[str, object],
-) -> tuple[dict[str, object], Holes, Mapping[int, Missed]]:
-    """A stored description, and the holes and the missed events in it. Raises Damaged where they
-    are invalid."""
+def without_gaps(stored: Mapping[str, object]) -> tuple[dict[str, object], Gaps]:
+    """A stored description, and the gaps in it. Raises Damaged where they are invalid."""
     description = dict(stored)
     missed_by_head = cast("Mapping[str, list[int]]", description.pop(MISSED, {}))
     try:
@@ -79,12 +86,20 @@ def without_holes(
         raise Damaged(
             f"expected the holes of a metric by head, got {str(by_head)[:40]!r}"
         ) from None
-    return description, holes, missed
+    ends_by_head = cast("Mapping[str, int]", description.pop(ENDS, {}))
+    try:
+        ends = {int(head_id): int(end) for head_id, end in ends_by_head.items()}
+    except (AttributeError, TypeError, ValueError):
+        raise Damaged(
+            f"expected the end of a metric by head, got {str(ends_by_head)[:40]!r}"
+        ) from None
+    return description, Gaps(holes, missed, ends)
 
 
 def more_holes(connection: Connection, generation_id: int, metric: Metric) -> Holes:
     """The holes of a metric that resumes where the heads of a generation stand now. The new ones
-    begin where its last totals end, possibly with records without an event that it counts."""
+    begin where it ended, or where its last totals end if the store does not say: possibly with
+    records without an event that it counts."""
     totals = connection.execute(
         select(delta.c.head, func.max(delta.c.end_offset))
         .where(
@@ -95,7 +110,7 @@ def more_holes(connection: Connection, generation_id: int, metric: Metric) -> Ho
         )
         .group_by(delta.c.head)
     )
-    ends = {int(number): int(end) for number, end in totals}
+    ends = {int(number): int(end) for number, end in totals} | {**metric.ends}
     holes = dict(metric.holes)
     heads = connection.execute(
         select(head.c.id, head.c.start_offset, head.c.next_offset, head.c.topic).where(
@@ -225,9 +240,9 @@ def _metrics(
     start_offsets = {name: dict(heads) for name, heads in starts}
     metrics = []
     for name, fingerprint, ended, text in rows:
-        description, holes, missed = without_holes(_description(name, text))
+        description, gaps = without_gaps(_description(name, text))
         start = start_offsets.get(name, {})
-        metrics.append(Metric(name, fingerprint, description, bool(ended), start, holes, missed))
+        metrics.append(Metric(name, fingerprint, description, bool(ended), start, *gaps))
     return tuple(metrics)
 
 

@@ -161,7 +161,9 @@ class Metric:
     `start_offsets` has an entry (head id to offset) where the metric was added after the head had
     moved; elsewhere it counts from the head's own start. A metric with `ended` was removed from
     the config. A resumed metric has `holes`: by head, the offsets [from, to) that it did not count
-    in between. It also lacks the `missed` events, by head, at offsets that it counts.
+    in between. It also lacks the `missed` events, by head, at offsets that it counts. `ends` has
+    the offset of JOIN at which a metric ended: its last row may end before, since a closing may add
+    nothing to it. A store of an earlier version may not have it.
     """
 
     name: str
@@ -171,6 +173,7 @@ class Metric:
     start_offsets: Mapping[int, int]
     holes: Mapping[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     missed: Mapping[int, Missed] = field(default_factory=dict)
+    ends: Mapping[int, int] = field(default_factory=dict)
 
     def counts(self, head: int, offset: int) -> bool:
         """Whether it counts the events at this offset of a head's log."""

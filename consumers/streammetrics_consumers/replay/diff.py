@@ -102,9 +102,12 @@ class _Comparison:
         self.names |= {DELAYS} if config.join is not None else set()
         self.names |= {EXPOSED_UNITS} if config.exposures is not None else set()
         of_exposures = exposed_experiments(scratch.generation)
-        ended = {name: metric.name for name, metric in of_exposures.items() if metric.ended}
-        last = total_ends(scratch.store, join, [*ended.values()])
-        ends = {name: last[metric] for name, metric in ended.items() if metric in last}
+        ended = {name: metric for name, metric in of_exposures.items() if metric.ended}
+        last = total_ends(scratch.store, join, [metric.name for metric in ended.values()])
+        ends = {
+            name: metric.ends.get(join.id, last.get(metric.name, JOIN_START))
+            for name, metric in ended.items()
+        }
         entering = Entering(scratch.generation, join.id, ends)
         closer = Closer(config, scratch.ledger, scratch.own, entering=entering)
         stops = {join.next_offset, *ends.values()}

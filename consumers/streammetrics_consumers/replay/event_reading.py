@@ -70,6 +70,7 @@ def reading_of(config: Config) -> str:
             "id": config.join.id,
             "marks": [asdict(mark) for mark in config.join.marks],
             "values": [outcome.value for outcome in config.join.outcomes],
+            "others": config.join.others,
         }
     if config.exposures is not None:
         names = ("mark", *_OF_EXPOSURES, "where")
@@ -158,7 +159,8 @@ def _join_with(join: JoinConfig | None, reading: Mapping[str, Any] | None) -> Jo
         replace(outcome, mark=mark, value=value)
         for outcome, mark, value in zip(join.outcomes, marks, reading["values"], strict=True)
     )
-    return replace(join, id=reading["id"], impression=first, outcomes=outcomes)
+    others = reading.get("others", join.others)  # retries of older versions do not have it
+    return replace(join, id=reading["id"], impression=first, outcomes=outcomes, others=others)
 
 
 def require_same_states(config: Config, generation: Generation) -> None:

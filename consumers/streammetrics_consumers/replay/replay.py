@@ -15,12 +15,11 @@ from typing import Final
 
 import numpy as np
 
-from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.counted_events import own_rows
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.seen_ids import SeenIds, without_repeats
-from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.events.decoder import Decoded
 from streammetrics_consumers.ledger.audit import covers, entries_between, row_ends
 from streammetrics_consumers.ledger.write import storable
 from streammetrics_consumers.model.chunk import Chunk
@@ -93,16 +92,7 @@ class Replay:
             for edge in hole
         }
         edges |= {metric.start_offsets.get(head.id, self.start) for metric in metrics.values()}
-        # The allowed lateness may have changed between two commits.
-        self._lateness = [
-            (
-                counted.start,
-                None if counted.period is None else counted.period.settings.get("lateness_s"),
-            )
-            for counted in scratch.history
-            if counted.head.id == head.id
-        ]
-        edges |= {start for start, _ in self._lateness if start > self.start}
+        edges |= {start for start in scratch.periods.starts(head.id) if start > self.start}
         # Rows with the offsets of the ledger's have its bytes, and need not be merged.
         self._flushes = frozenset({*edges, *_apart(row_ends(scratch.store, head))})
         self._cuts = sorted(self._flushes)
@@ -117,12 +107,13 @@ class Replay:
         self.coverage = Coverage(covers(scratch.store, head), metrics, head.id)
         dedup = config.dedup
         self._seen = None if dedup is None else SeenIds(dedup.retention_ms, dedup.pane_ms)
-        self._decoder = Decoder(config)
+        reading = scratch.periods.reading(head.id, self.start)
+        self._decoder = reading.decoder
         self._own = scratch.head(head, self.start, None)
-        self._delta = Delta(self._config_at(self.start), head.partition, self.start)
+        self._delta = Delta(reading.config, head.partition, self.start)
         self._counters = Counters()
-        # Entries that are good now, by reason: their number, and the offset of the first.
-        self._good_now: dict[str, tuple[int, int]] = {}
+        # Open entries whose reason this config lifts, by reason: their number, the first offset.
+        self._lifted: dict[str, tuple[int, int]] = {}
         self._open: list[int] = [0, 0]  # open entries, and those of them with reason `future`
         # Late entries (a fact of the log) that a retry has counted: all, and the outcomes.
         self._retried: list[int] = [0, 0]
@@ -140,6 +131,7 @@ class Replay:
         for part in _divided(chunk, start, self._cuts, end):
             if self.at in self._flushes:
                 self._flush()
+            self._decoder = self.scratch.periods.reading(self.head.id, part.start).decoder
             entries = entries_between(self.scratch.store, self.head, part.start, part.end)
             for decoded in self._decoder.pieces(part):
                 self._take_messages(part, decoded, entries)
@@ -266,6 +258,9 @@ class Replay:
             self._differs(position, f"open, but marked as counted by retry {entry.retry}")
         if position in outcome.bad:
             self._compare_refusal(entry, outcome.bad[position])
+            limit = self.scratch.config.source.max_event_bytes
+            if is_open and entry.reason == "too_large" and entry.size <= limit:
+                self._note_lifted(entry)
         elif now is None:
             self._differs(position, "in quarantine, but not in the log")
         else:
@@ -276,12 +271,15 @@ class Replay:
                 return
             # Reasons that a later config may lift without a change of the counts.
             if entry.reason in ("too_large", "unknown_variant"):
-                count, first = self._good_now.get(entry.reason, (0, entry.offset))
-                self._good_now[entry.reason] = count + 1, first
+                self._note_lifted(entry)
             else:
                 self._differs(
                     position, f"open in quarantine as {entry.reason}, but good with this config"
                 )
+
+    def _note_lifted(self, entry: QuarantineRow) -> None:
+        count, first = self._lifted.get(entry.reason, (0, entry.offset))
+        self._lifted[entry.reason] = count + 1, first
 
     def _compare_refusal(self, entry: QuarantineRow, now: Refused) -> None:
         # Not their details: these are sentences, which another version may put in other words.
@@ -355,28 +353,19 @@ class Replay:
             return
         self._own = self.scratch.write(commit_of(self._own, delta))
         self._counters += delta.counters
-        self._delta = Delta(
-            self._config_at(delta.end), self.head.partition, delta.end, delta.greatest_event_ms
-        )
-
-    def _config_at(self, offset: int) -> Config:
-        """The config with the lateness that was allowed at an offset, where the ledger has it."""
-        config = self.scratch.config
-        latenesses = [lateness for start, lateness in self._lateness if start <= offset]
-        if not latenesses or latenesses[-1] is None:
-            return config
-        return replace(config, windows=replace(config.windows, lateness_s=latenesses[-1]))
+        config = self.scratch.periods.reading(self.head.id, delta.end).config
+        self._delta = Delta(config, self.head.partition, delta.end, delta.greatest_event_ms)
 
     def finish(self) -> None:
         """Write the rest, compare the counters, and report the records that a retry may count."""
         self._flush()
         for pair in self._dry_runs.values():
             self._write_dry_run(*pair)
-        for reason, (count, first) in self._good_now.items():
+        for reason, (count, first) in self._lifted.items():
             self.found.note(
                 f"{self.head.partition}: {count} events are open in quarantine as {reason}, but "
-                f"good with this config, the first at offset {first}; `quarantine retry` counts "
-                "them"
+                f"not with this config, the first at offset {first}; `quarantine retry` tries them "
+                "again"
             )
         if not self.is_whole:
             return
@@ -413,7 +402,8 @@ class Replay:
         schema do not keep."""
         if ledger == log:
             return
-        if all(lateness is not None for _, lateness in self._lateness):
+        waits = self.scratch.config.closing is not None  # then the allowed lateness cannot change
+        if waits or self.scratch.periods.has(self.head.id, "lateness_s"):
             self.found.differs(where, f"late: {ledger} in the ledger, {log} from the log")
             return
         self.found.could_not(

@@ -41,7 +41,10 @@ from streammetrics_consumers.sources.open_source import open_source
 
 PAGE: Final = 500  # entries of one transaction
 TRIES: Final = 10  # of a page, while other retries run
-SKIPPED: Final = "skipped", "[event] where of this config excludes it"
+SKIPPED: Final = (
+    "skipped",
+    "this config skips it ([event] where, [exposures] where or [join] others)",
+)
 ANOTHER: Final = "not_there", "this config reads no event here of the recorded size and hash"
 # Reasons why a message of many events could not be divided.
 _OF_MESSAGES: Final = frozenset(

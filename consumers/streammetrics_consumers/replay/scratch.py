@@ -17,6 +17,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Commit, Head
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.replay.event_reading import with_reading
+from streammetrics_consumers.replay.period_readings import PeriodReadings
 
 SHOWN: Final = 100  # differences that are kept as text
 
@@ -59,14 +60,15 @@ class Findings:
 
 
 class Scratch:
-    """`generation` and `heads` are the ledger's, `own` is the generation counted again. `retries`
-    has the config that each retry was read with, and `seen` the digests of the ids that each head
-    remembers. `of` maps each own head to the head of the ledger, and the retry or None."""
+    """`generation` and `heads` are the ledger's, `own` is the generation counted again. `periods`
+    has the readings of its logs, `retries` the config that each retry was read with, and `seen` the
+    digests of the ids that each head remembers. `of` maps each own head to the head of the ledger,
+    and the retry or None."""
 
     def __init__(self, config: Config, ledger: Ledger, scratch: Ledger, findings: Findings) -> None:
         copied = copy_ledger(ledger.store, scratch.store)
         self.config, self.ledger, self.found = config, scratch, findings
-        self.history = copied.history
+        self.periods = PeriodReadings(config, copied.history)
         self.store = scratch.store
         self.generation, self.heads, self.seen = copied.generation, copied.heads, copied.seen
         for text in copied.inconsistencies:

@@ -100,7 +100,8 @@ def verify(
             findings.differs(
                 f"metric {metric.name}", "its description does not match its fingerprint"
             )
-    limit = max(reading.source.max_event_bytes for reading in (config, *work.retries.values()))
+    limits = (reading.source.max_event_bytes for reading in (config, *work.retries.values()))
+    limit = max(work.periods.max_event_bytes, *limits)
     config = replace(config, source=replace(config.source, max_event_bytes=limit))
     replays = _replays(config, work, _chosen(work.heads, scope, findings), scope, opener)
     if replays:

@@ -1,4 +1,5 @@
-"""`verify` compares events that are joined: those counted, those pending, and their counters."""
+"""`verify` compares events that are joined, or follow exposures: those counted, those pending, and
+their counters."""
 
 from __future__ import annotations
 
@@ -10,10 +11,11 @@ import pytest
 from sqlalchemy import Delete, Update, and_, delete, update
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import delta, head
-from streammetrics_consumers.model.generation import ROWS
+from streammetrics_consumers.model.generation import ROWS, Requested
 from streammetrics_consumers.replay.scratch import Findings
 from streammetrics_consumers.replay.verify import ALL, Wanted, verify
 
+from tests.consumers import exposed_stream as exposed
 from tests.consumers import joined_stream as joined
 from tests.consumers.joined_stream import LOGS, START_MS, click, shown
 from tests.consumers.memory_source import MemorySource
@@ -83,3 +85,27 @@ def test_without_all_logs_joined_events_are_not_compared_and_this_is_noted(
     assert whole.is_good and not whole.notes
     findings = verified(ledger, tmp_path, Wanted((0,)))
     assert findings.is_good and findings.states < whole.states and len(findings.notes) == 1
+
+
+RANKER = exposed.exposed_config(rest=exposed.RANKER)
+PAIR = exposed.exposed_config(rest=exposed.RANKER + exposed.PRICE.partition("start")[0])
+
+
+def test_an_experiment_ends_where_it_was_dropped_though_its_last_exposures_were_known(
+    tmp_path: Path,
+) -> None:
+    """A closing that finds only known exposures of an experiment adds no row to it."""
+    known = [exposed.exposure("u", at_ms, "price", "low") for at_ms in (0, 100_000)]
+    orders = [exposed.order("x", at_ms) for at_ms in range(1000, 400_000, 1000)]
+    events = sorted([*known, *orders], key=lambda event: event["ts"])
+    steps = ((PAIR, 100, Requested()), (PAIR, 200, Requested()),
+             (RANKER, 300, Requested(drop=("experiment/price",))),
+             (PAIR, 400, Requested(resume=("experiment/price",))))  # fmt: skip
+    with closing(Ledger.open(str(tmp_path / "exposed.db"), create=True)) as ledger:
+        for run_config, n, requested in steps:
+            descriptions = run_config.descriptions
+            ledger.begin(run_config.fingerprints(), descriptions, requested=requested)
+            logs = exposed.logs_of({LOGS[0]: events[:n]})
+            exposed.run(run_config, ledger, logs, close=False)
+            findings = exposed.verified(run_config, ledger, logs, tmp_path)
+            assert findings.is_good, (n, findings.differences)

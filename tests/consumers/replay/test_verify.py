@@ -279,8 +279,8 @@ def test_a_limit_that_was_raised_is_a_note(tmp_path: Path) -> None:
     findings = verified(run, tmp_path, config())
     assert findings.is_good
     assert findings.notes == [
-        "events/0: 1 events are open in quarantine as too_large, but good with this config, the "
-        "first at offset 1; `quarantine retry` counts them"
+        "events/0: 1 events are open in quarantine as too_large, but not with this config, the "
+        "first at offset 1; `quarantine retry` tries them again"
     ]
 
 
