@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
 from functools import lru_cache
@@ -169,6 +170,8 @@ class Panel(Accumulator, schema="panel/1"):
                 raise _bad("metrics", "names that are strings", name)
         metrics = {n: require_empty(m, f"Panel.metrics[{n!r}]") for n, m in self.metrics.items()}
         self._set("metrics", dict(sorted(metrics.items())))
+        if any("/" in name for name in metrics):
+            _require_one_of_each_path(metrics)
         if self.inputs is None:
             return
         if not _is_mapping(self.inputs):
@@ -403,6 +406,26 @@ def require_empty(metric: object, where: str) -> Accumulator:
             hint="pass metric.empty(), and merge the counted state afterwards",
         )
     return metric.empty()
+
+
+def _paths(metrics: Mapping[str, Accumulator]) -> Iterator[str]:
+    """The names of metrics in results as rows, in which `/` joins those of panels in panels."""
+    for name, metric in metrics.items():
+        inner = _paths(metric.metrics) if isinstance(metric, Panel) else ()
+        paths = [f"{name}/{path}" for path in inner]
+        yield from paths or [name]
+
+
+def _require_one_of_each_path(metrics: Mapping[str, Accumulator]) -> None:
+    """SettingsError for metrics that rows of results could not tell apart."""
+    for path, n in Counter(_paths(metrics)).items():
+        if n > 1:
+            raise SettingsError(
+                expected="names that differ when `/` joins those of panels in panels",
+                got=f"{n} metrics {shown(path)}",
+                where="Panel.metrics",
+                hint="rename one of them",
+            )
 
 
 # Settings from a file may not have the types that are declared for them.

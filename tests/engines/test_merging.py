@@ -113,6 +113,15 @@ def test_results_have_bounds_and_a_schema() -> None:
     assert results_schema().names == names[1:]
 
 
+def test_metrics_of_panels_in_panels_have_a_path_each() -> None:
+    inner = Panel({"b": Ratio(), "b/c": Ratio()})
+    for name in ("a/b", "a/b/c"):
+        with pytest.raises(SettingsError, match=f"Panel.metrics: .*got 2 metrics '{name}'"):
+            Panel({"a": inner, name: Ratio()})
+    rows = results_rows(Panel({"a": inner, "a/d": Ratio()}))
+    assert len({row[:2] for row in rows}) == len(rows)
+
+
 MOST_MEMORY = 4 << 20
 TABLE = log_table(400)
 
