@@ -27,11 +27,20 @@ from apache_beam.utils.windowed_value import WindowedValue
 from streammetrics.combine.sealed import Sealed, Sealing, seal
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError
-from streammetrics.engines.groups import HASH, Group, piece_of_group, require_users, user_buckets
+from streammetrics.engines.groups import (
+    HASH,
+    Group,
+    field_of,
+    group_names,
+    piece_of_group,
+    require_users,
+    user_buckets,
+)
 from streammetrics.engines.merging import (
     merge_once,
     merged,
     read_state,
+    require_no_result_names,
     require_replay,
     results_rows,
 )
@@ -238,6 +247,7 @@ class Counting(beam.DoFn):  # type: ignore[misc]
 
 
 def _with_bucket(batch: pa.RecordBatch, sealing: Sealing) -> pa.RecordBatch:
+    field_of(batch.schema, sealing.of, "user")
     buckets = user_buckets(batch.column(sealing.of), sealing.n_buckets)
     return batch.append_column(_BUCKET, buckets)
 
@@ -289,7 +299,7 @@ class States(beam.PTransform):  # type: ignore[misc]
         counted: str | Positions | None = positions
         if provenance is True:
             counted = f"beam-{token_hex(8)}" if job is None else job
-        self._counting = Counting(spec, tuple(by), columns, where, self._sealing, counted)
+        self._counting = Counting(spec, group_names(by), columns, where, self._sealing, counted)
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         states = pcoll | "count" >> beam.ParDo(self._counting)
@@ -328,7 +338,8 @@ class Results(beam.PTransform):  # type: ignore[misc]
 
     def __init__(self, by: Sequence[str] = ()) -> None:
         super().__init__()
-        self._by = tuple(by)
+        self._by = group_names(by)
+        require_no_result_names(self._by)
 
     def expand(self, pcoll: beam.PCollection) -> beam.PCollection:
         return pcoll | "compute" >> beam.FlatMap(_results, by=self._by)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,19 @@ Value = TypeVar("Value")
 
 BUCKET: Final = "bucket"
 STATE: Final = "state"
+
+
+def group_names(by: object) -> tuple[str, ...]:
+    """The names of the group columns; a text is one name. SettingsError for what are no names."""
+    names = (by,) if isinstance(by, str) else tuple(by) if isinstance(by, Iterable) else None
+    if names is not None and all(isinstance(name, str) for name in names):
+        return cast("tuple[str, ...]", names)
+    raise SettingsError(
+        expected="the names of columns",
+        got=shown(by),
+        where="by",
+        hint='pass them in a list, as in by=["variant"], or leave it out for all rows together',
+    )
 
 
 def group_types(schema: pa.Schema, by: Sequence[str], bucket: str | None = None) -> list[pa.Field]:
@@ -214,14 +227,34 @@ def piece_of_group(group: Iterable[Scalar]) -> str:
     return encode_key(plain_group(group)).decode()
 
 
+def require_batch(batch: object, where: str) -> None:
+    """InputError for what is no batch of Arrow, such as a column of a table."""
+    import pyarrow as pa
+
+    if not isinstance(batch, pa.RecordBatch):
+        raise InputError(
+            expected="record batches of Arrow",
+            got=shown(type(batch)),
+            where=f"{where}(batches)",
+            hint="pass pyarrow.table(rows).to_batches() for a table, [batch] for one batch",
+        )
+
+
 def field_of(schema: pa.Schema, name: str, where: str) -> pa.Field:
-    """The field of a column; InputError if there is none of this name."""
+    """The field of a column; InputError unless there is one of this name."""
     if name not in schema.names:
         raise InputError(
             expected=f"one of the columns ({', '.join(schema.names)})",
             got=repr(name),
             where=where,
             hint="correct the name",
+        )
+    if schema.names.count(name) > 1:
+        raise InputError(
+            expected="one column of this name",
+            got=f"several columns {name!r}",
+            where=where,
+            hint="rename the others",
         )
     return schema.field(name)
 
@@ -233,9 +266,11 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:
+    """The type of the values; texts of a view are texts, since Arrow can do little with views."""
     import pyarrow as pa
 
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    value_type = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if pa.types.is_string_view(value_type) else value_type
 
 
 HASH: Final = "splitmix64"  # its name in a `Sealing` of these buckets
@@ -256,16 +291,16 @@ def user_buckets(column: pa.Array, n: int) -> pa.Array:
     import pyarrow as pa
 
     require_buckets(n)
+    kind = _value_type(column.type)
+    are_integers = pa.types.is_integer(kind)
+    if pa.types.is_dictionary(column.type) and (are_integers or column.dictionary.null_count):
+        column = column.dictionary_decode()  # a null that no row has is none
     if column.null_count:
         raise _refused(f"{column.null_count} rows without a user")
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_integer(kind):
-        plain = column.dictionary_decode() if kind is not column.type else column
-        words = unit_hashes(np.array(plain), _SALT, "users")
-        return pa.array((words % np.uint64(n)).astype(np.int32))
-    if not _is_text(kind):
+    if not (are_integers or _is_text(kind)):
         raise _refused(f"a column of {column.type}")
-    words = unit_hashes(encoded_values(column, "users"), _SALT, "users")
+    users = np.array(column) if are_integers else encoded_values(column, "users")
+    words = unit_hashes(users, _SALT, "users")
     return pa.array((words % np.uint64(n)).astype(np.int32))
 
 

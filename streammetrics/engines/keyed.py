@@ -15,12 +15,15 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.tables import TableRequest
 from streammetrics.engines.groups import Group, columns_of
 from streammetrics.engines.merging import (
+    RESULT_NUMBERS,
+    RESULT_TEXTS,
     Figures,
     figures_of_results,
     figures_of_states,
     merge_all,
     merged,
     name_of_metric,
+    require_no_result_names,
     results_schema,
 )
 from streammetrics.engines.partial import StatesOfGroups
@@ -48,7 +51,7 @@ def aggregate(
     `by`.
 
     Raises InputError for rows that the metric refuses, for missing columns, and for group columns
-    whose type differs between batches.
+    whose type differs between batches, or that are named as a column of results.
 
     >>> import pyarrow as pa
     >>> from streammetrics import Ratio
@@ -60,11 +63,12 @@ def aggregate(
     import pyarrow as pa
 
     states = StatesOfGroups(spec, by, TableRequest({}, "aggregate", columns, where))
+    require_no_result_names(states.by)
     for batch in batches:
         states.update(batch)
     fields = states.fields
     schema = results_schema(pa.schema(fields or ()), [field.name for field in fields or ()])
-    if by and fields is None:
+    if states.by and fields is None:
         return schema.empty_table()
     if states.whole is None:
         return pa.Table.from_batches(results_of_groups(states.per_key, fields or ()), schema)
@@ -150,4 +154,4 @@ def batch_of_figures(
     columns = [column.take(owners) for column in groups]
     columns += [pa.array(texts, pa.string()) for texts in (figures.metrics, figures.views)]
     columns += [pa.array(values) for values in figures.values]
-    return pa.RecordBatch.from_arrays(columns, [*by, "metric", "view", "value", "low", "high"])
+    return pa.RecordBatch.from_arrays(columns, [*by, *RESULT_TEXTS, *RESULT_NUMBERS])

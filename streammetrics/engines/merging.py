@@ -15,6 +15,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, StateError, shown
 from streammetrics.core.layouts import without_later_parts
 from streammetrics.core.stacked import summed
+from streammetrics.engines.groups import field_of, group_names
 from streammetrics.present.view_columns import columns_of_views
 from streammetrics.registry import load
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 Figure: TypeAlias = tuple[str, str, float, float, float]
 
 _OTHERS: Final = "others"  # the keys beyond `max_keys`
+RESULT_TEXTS: Final = ("metric", "view")
+RESULT_NUMBERS: Final = ("value", "low", "high")
 
 
 def agree(state: Accumulator, other: Accumulator) -> bool:
@@ -177,18 +180,32 @@ def name_of_metric(state: Accumulator) -> str:
     return type(state.metric if isinstance(state, Sealed) else state).__name__
 
 
+def require_no_result_names(by: Sequence[str]) -> None:
+    """InputError for group columns that have the name of a column of results."""
+    names = [*RESULT_TEXTS, *RESULT_NUMBERS]
+    for name in by:
+        if name in names:
+            raise InputError(
+                expected=f"names of columns, none of them {', '.join(names)}, which results have",
+                got=repr(name),
+                where="by",
+                hint="rename the column",
+            )
+
+
 def results_schema(schema: pa.Schema | None = None, by: Sequence[str] = ()) -> pa.Schema:
     """(by..., metric, view string, value, low, high float64), for `results_rows`.
 
-    schema: of states or rows, with the group columns `by`.
+    schema: of states or rows, with the group columns `by`. InputError for one that is not there,
+    or has the name of a column of results.
     """
     import pyarrow as pa
 
-    groups = [] if schema is None else [schema.field(name) for name in by]
-    texts = [pa.field(name, pa.string()) for name in ("metric", "view")]
-    return pa.schema(
-        [*groups, *texts, *(pa.field(name, pa.float64()) for name in ("value", "low", "high"))]
-    )
+    keys = group_names(by)
+    require_no_result_names(keys)
+    groups = [] if schema is None else [field_of(schema, name, "by") for name in keys]
+    texts = [pa.field(name, pa.string()) for name in RESULT_TEXTS]
+    return pa.schema([*groups, *texts, *(pa.field(name, pa.float64()) for name in RESULT_NUMBERS)])
 
 
 def _parts(result: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:

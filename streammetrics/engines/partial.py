@@ -31,10 +31,12 @@ from streammetrics.engines.groups import (
     TextGroups,
     columns_of,
     field_of,
+    group_names,
     group_types,
     grouped,
     piece_of,
     piece_of_group,
+    require_batch,
     typed_groups,
 )
 
@@ -96,6 +98,14 @@ class Counted:
     """The ranges of a task's rows, to be noted for each of its states."""
 
     def __init__(self, counted: Task | Positions | None) -> None:
+        if not isinstance(counted, Task | Positions | None):
+            raise SettingsError(
+                expected="a Task, Positions or None",
+                got=shown(counted),
+                where="partial(counted)",
+                hint="pass Task(job, number) to note the task, or Positions to note the ranges of "
+                "offsets",
+            )
         self._positions = counted if isinstance(counted, Positions) else None
         self._ranges: dict[str, tuple[int, int]] = {}
         if isinstance(counted, Task):
@@ -177,7 +187,7 @@ def partial(
     state; its users must be complete in this task, see `seal`.
 
     Raises InputError for rows that the metric refuses, for missing columns, and for group columns
-    whose type differs between batches.
+    whose type differs between batches; SettingsError for arguments of other types.
 
     >>> import pyarrow as pa
     >>> from streammetrics import Ratio
@@ -189,14 +199,22 @@ def partial(
     """
     if not isinstance(bucket, str):
         bucket = check_number(bucket, 0, _MOST_BUCKET, "partial(bucket)", _BUCKET_HINT)
+    if not isinstance(sealing, Sealing | None):
+        raise SettingsError(
+            expected="a Sealing or None",
+            got=shown(sealing),
+            where="partial(sealing)",
+            hint="pass Sealing(of, n_buckets, hash, scope), or leave it out for open states",
+        )
     ranges, request = Counted(counted), TableRequest({}, "partial", columns, where)
     states = StatesOfGroups(spec, by, request, bucket if isinstance(bucket, str) else None)
     for batch in batches:
         states.update(batch)
         ranges.see(batch)
     if states.fields is not None:
-        schema = _states_schema(states.fields[: len(by)])
-        yield from _emitted(_rows_of(states, bucket, ranges, sealing), schema, len(by))
+        n_by = len(states.group_fields.by)
+        schema = _states_schema(states.fields[:n_by])
+        yield from _emitted(_rows_of(states, bucket, ranges, sealing), schema, n_by)
 
 
 def states_by_group(
@@ -247,8 +265,9 @@ class StatesOfGroups:
         bucket: str | None = None,
     ) -> None:
         self.spec, self.request = spec, request
-        self.by = by if bucket is None else [*by, bucket]
-        self.group_fields = GroupFields(by, bucket)
+        names = group_names(by)
+        self.by = names if bucket is None else (*names, bucket)
+        self.group_fields = GroupFields(names, bucket)
         self.per_key = PerKey(spec, max_keys=_ALL_GROUPS)
         self.whole: Accumulator | None = None  # of all rows, where no column tells groups apart
         self.texts = TextGroups()  # of the only column
@@ -260,6 +279,7 @@ class StatesOfGroups:
 
     def update(self, batch: pa.RecordBatch) -> None:
         """Count the rows of a batch, all or none."""
+        require_batch(batch, self.request.where)
         self.group_fields.see(batch.schema)
         if not batch.num_rows:
             return
@@ -374,7 +394,7 @@ def states_schema(schema: pa.Schema, by: Sequence[str]) -> pa.Schema:
     >>> states_schema(pa.schema({"variant": pa.string(), "score": pa.float32()}), ["variant"]).names
     ['variant', 'bucket', 'state']
     """
-    return _states_schema(group_types(schema, by))
+    return _states_schema(group_types(schema, group_names(by)))
 
 
 def _states_schema(fields: Sequence[pa.Field]) -> pa.Schema:

@@ -9,9 +9,9 @@ import pytest
 from streammetrics import InputError, Ratio, SettingsError
 from streammetrics.core.buffer import NARROW
 from streammetrics.core.tables import TableRequest
-from streammetrics.engines import states_by_group
+from streammetrics.engines import Positions, aggregate, partial, states_by_group
 from streammetrics.engines.groups import user_buckets
-from streammetrics.engines.partial import Counted, Positions, StatesOfGroups
+from streammetrics.engines.partial import Counted, StatesOfGroups
 
 
 def test_buckets_are_even_and_do_not_depend_on_the_type_of_the_integers() -> None:
@@ -44,6 +44,24 @@ def test_what_is_no_user_is_refused() -> None:
     ):
         with pytest.raises(InputError, match=got):
             user_buckets(column, 4)
+
+
+@pytest.mark.parametrize("users", [["a", "b", "a"], [7, 8, 7]])
+def test_users_that_no_row_has_change_nothing(users: list[Any]) -> None:
+    expected = user_buckets(pa.array(users), 64)
+    for unused in ([None], ["x" * 5_000] if users[0] == "a" else [None, 9]):
+        column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array(users[:2] + unused))
+        assert user_buckets(column, 64) == expected
+
+
+def test_the_row_without_a_valid_user_is_named() -> None:
+    with pytest.raises(InputError, match=r"users\[3\]") as refused:
+        user_buckets(pa.array(["a", "a", "a", "x" * 5_000]), 8)
+    assert refused.value.rows.tolist() == [3]
+    for values in ([7, None], ["a", None]):
+        column = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(values))
+        with pytest.raises(InputError, match="got 1 rows without a user"):
+            user_buckets(column, 8)
 
 
 def test_what_is_no_number_of_buckets_is_refused() -> None:
@@ -86,6 +104,50 @@ def test_large_batches_have_the_groups_of_small_ones(kind: pa.DataType, where: s
     assert len(large) > 8_900
     assert [group for group, _ in large] == [group for group, _ in expected]
     assert all(a == b for (_, a), (_, b) in zip(large, expected, strict=True))
+
+
+def test_texts_of_a_view_are_groups_and_users_as_texts_are() -> None:
+    texts = pa.array(["a", None, "b", "a"])
+    clicks = pa.array([1, 0, 1, 1])
+    tables = [
+        aggregate(
+            [pa.record_batch({"group": column, "clicks": clicks})],
+            Ratio(),
+            ["group"],
+            columns={"numerators": "clicks"},
+        )
+        for column in (texts, texts.cast(pa.string_view()))
+    ]
+    assert tables[0].equals(tables[1])
+    users = texts.drop_null()
+    assert user_buckets(users.cast(pa.string_view()), 64) == user_buckets(users, 64)
+
+
+@pytest.mark.parametrize("by", [None, 7, [None], [["group"]]])
+def test_what_is_no_list_of_columns_is_no_by(by: Any) -> None:
+    batch = pa.record_batch({"group": ["a"], "numerators": [1]})
+    for count in (partial, aggregate, states_by_group):
+        with pytest.raises(SettingsError, match="by: expected the names of columns"):
+            list(count([batch], Ratio(), by))  # type: ignore[operator]
+    assert aggregate([batch], Ratio(), "group") == aggregate([batch], Ratio(), ["group"])
+
+
+def test_a_table_in_place_of_its_batches_is_refused() -> None:
+    batch = pa.record_batch({"numerators": [1, 0]})
+    table = pa.table(batch)
+    wrong: list[Any] = [table, [table], batch, ["numerators"]]
+    for batches in wrong:
+        with pytest.raises(InputError, match=r"aggregate\(batches\): expected record batches"):
+            aggregate(batches, Ratio())
+
+
+def test_two_columns_of_one_name_are_no_group_and_no_position() -> None:
+    columns = [pa.array([1]), pa.array([2]), pa.array([1])]
+    batch = pa.RecordBatch.from_arrays(columns, ["twice", "twice", "numerators"])
+    with pytest.raises(InputError, match="by: expected one column of this name"):
+        aggregate([batch], Ratio(), ["twice"])
+    with pytest.raises(InputError, match="counted: expected one column of this name"):
+        list(partial([batch], Ratio(), counted=Positions((), "twice")))
 
 
 def test_a_long_text_of_a_large_batch_is_refused_and_counts_nothing() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import OverlapError
+from streammetrics import InputError, OverlapError, Ratio
 from streammetrics.engines import (
     Task,
     aggregate,
@@ -16,6 +16,7 @@ from streammetrics.engines import (
     merge_all,
     partial,
     results_rows,
+    results_schema,
     states_schema,
 )
 from streammetrics.testing import Case
@@ -67,6 +68,15 @@ def test_shards_of_tasks_have_the_results_of_all_rows(monkeypatch: pytest.Monkey
         assert batches[0].schema == whole.schema
         rows = [row for batch in batches for row in batch.to_pylist()]
         assert sorted(map(repr, rows)) == sorted(map(repr, whole.to_pylist()))
+
+
+@pytest.mark.parametrize("name", ["metric", "view", "value", "low", "high"])
+def test_a_group_column_is_named_as_no_column_of_results(name: str) -> None:
+    batch = pa.record_batch({name: ["a", "b"], "numerators": [1, 0]})
+    with pytest.raises(InputError, match=f"by: expected names of columns, .*got '{name}'"):
+        aggregate([batch], Ratio(), [name])
+    with pytest.raises(InputError, match="by: expected names of columns"):
+        results_schema(batch.schema, [name])
 
 
 def test_no_rows_have_no_results() -> None:

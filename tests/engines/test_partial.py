@@ -317,6 +317,15 @@ def test_columns_of_positions_that_are_not_there_are_named() -> None:
             list(partial([rows], Moments(), counted=positions))
 
 
+@pytest.mark.parametrize("counted", ["day/7", ("clicks", "offset"), {"job": 7}, True, Task])
+def test_what_is_no_provenance_is_refused(counted: Any) -> None:
+    rows = pa.record_batch({"values": [0.5]})
+    with pytest.raises(SettingsError, match=r"partial\(counted\): expected a Task, Positions"):
+        list(partial([rows], Moments(), counted=counted))
+    with pytest.raises(SettingsError, match=r"partial\(sealing\): expected a Sealing"):
+        list(partial([rows], Moments(), sealing=counted))
+
+
 @pytest.mark.parametrize("number", [-1, 1.5, None, 2**63])
 def test_a_task_has_a_number_from_0(number: Any) -> None:
     with pytest.raises(SettingsError, match=r"Task.number: expected a whole number from 0"):

@@ -4,7 +4,7 @@ and checks of the table's columns."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
 
@@ -29,7 +29,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.tables import Names, TableRequest, needed_columns
 from streammetrics.engines import Positions, Sealing, Task, partial
-from streammetrics.engines.groups import BUCKET, STATE, require_users
+from streammetrics.engines.groups import BUCKET, STATE, group_names, require_users
 from streammetrics.engines.keyed import (
     SHARDS,
     StatesByGroup,
@@ -37,7 +37,13 @@ from streammetrics.engines.keyed import (
     results_of_shard,
     shards,
 )
-from streammetrics.engines.merging import figures_of_states, read_state
+from streammetrics.engines.merging import (
+    RESULT_NUMBERS,
+    RESULT_TEXTS,
+    figures_of_states,
+    read_state,
+    require_no_result_names,
+)
 from streammetrics.engines.partial import positions_of
 
 _PLAIN = (StringType(), ByteType(), ShortType(), IntegerType(), LongType(), BooleanType())
@@ -98,7 +104,7 @@ def merge(
     out; "refuse" raises OverlapError for it. tree: the number of states per group that buckets are
     merged into first, in parallel; for thousands of tasks.
     """
-    keys = groups_of(states_df) if by is None else tuple(by)
+    keys = groups_of(states_df) if by is None else group_names(by)
     if tree:
         states_df = states_df.withColumn(BUCKET, F.pmod(F.col(BUCKET), F.lit(tree)))
         states_df = _merged_by(states_df, (*keys, BUCKET), states_type(states_df, keys), replay)
@@ -150,10 +156,12 @@ def aggregate(
 
 
 def _results_type(df: DataFrame, by: Sequence[str]) -> StructType:
-    """The columns by (as in `df`), metric, view, value, low and high."""
+    """The columns by (as in `df`), metric, view, value, low and high; InputError for one of `by`
+    that is named as another."""
+    require_no_result_names(by)
     keys = [StructField(name, df.schema[name].dataType) for name in by]
-    texts = [StructField(name, StringType()) for name in ("metric", "view")]
-    numbers = [StructField(name, DoubleType()) for name in ("value", "low", "high")]
+    texts = [StructField(name, StringType()) for name in RESULT_TEXTS]
+    numbers = [StructField(name, DoubleType()) for name in RESULT_NUMBERS]
     return StructType([*keys, *texts, *numbers])
 
 
@@ -314,7 +322,7 @@ def rows_of(
     unbucketed: Column,
 ) -> Rows:
     """The counted columns and the bucket, `unbucketed` without users; SettingsError if invalid."""
-    group_columns = (by,) if isinstance(by, str) else tuple(by)
+    group_columns = group_names(by)
     require_users(user, n_buckets)
     if scope and user is None:
         raise SettingsError(
@@ -327,13 +335,7 @@ def rows_of(
     source_columns = () if positions is None else (*positions.source, positions.offset)
     needed = dict.fromkeys([*group_columns, *counted, *source_columns])
     require_columns(df, [*needed, *([] if user is None else [user])])
-    if BUCKET in needed or STATE in group_columns:
-        raise SettingsError(
-            expected=f"columns not named {BUCKET} or {STATE}, which are columns of states",
-            got=shown(list(needed)),
-            where="states(by, columns)",
-            hint="rename the column: df.withColumnRenamed",
-        )
+    require_other_names(needed, group_columns, "states(by, columns)")
     if user is None:
         bucket = unbucketed
     else:
@@ -382,6 +384,17 @@ def require_columns(df: DataFrame, names: Sequence[str]) -> None:
                 where="by, columns or user",
                 hint="name a column, for instance columns={'labels': 'label'}",
             )
+
+
+def require_other_names(counted: Collection[str], by: Sequence[str], where: str) -> None:
+    """SettingsError for counted columns or group columns that are named as a column of states."""
+    if BUCKET in counted or STATE in by:
+        raise SettingsError(
+            expected=f"columns not named {BUCKET} or {STATE}, which are columns of states",
+            got=shown(list(counted)),
+            where=where,
+            hint="rename the column: df.withColumnRenamed",
+        )
 
 
 def quoted(name: str) -> str:

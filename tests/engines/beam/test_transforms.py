@@ -15,7 +15,7 @@ import pytest
 from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedValue
 
 import streammetrics.engines.beam
-from streammetrics import GroupedAUC, Ratio, SettingsError, load
+from streammetrics import GroupedAUC, InputError, Ratio, SettingsError, load
 from streammetrics.combine.sealed import seal
 from streammetrics.engines import Positions, Sealing
 from streammetrics.engines.beam import Aggregate, Merge, Results, States
@@ -179,6 +179,18 @@ def test_each_window_of_beam_has_states_of_its_own(windows: Any, cut: list[int])
 def test_settings_that_name_no_states_are_refused(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         States(GroupedAUC(), **settings)
+
+
+def test_group_columns_are_named_as_no_column_of_results() -> None:
+    for transform in (Results, lambda by: Aggregate(Ratio(), by)):
+        with pytest.raises(InputError, match="by: expected names of columns"):
+            transform(["value"])
+
+
+def test_a_column_of_users_that_is_not_there_is_named() -> None:
+    with pytest.raises(Exception, match="user: expected one of the columns"):
+        absent = States(SPEC, columns=COLUMNS, user="nobody", n_buckets=2, scope="day")
+        run(lambda p: p | beam.Create(shards(TABLE, 2, 1)) | absent)
 
 
 def buckets(n: int, scope: str = "day") -> States:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from streammetrics import Ratio, SettingsError
+from streammetrics import InputError, Ratio, SettingsError
 from streammetrics.engines import Positions, Sealing, seal
 from streammetrics.engines.spark import aggregate, merge, results, states, stream
 from tests.engines.log_rows import (
@@ -148,6 +148,7 @@ def test_rows_that_a_metric_refuses_end_the_job_with_its_reason(spark: SparkSess
         {"columns": {"labels": "label", "scores": "score", "users": "nobody"}},
         {"columns": {"colours": "label"}},
         {"by": ["nothing"]},
+        {"by": None},
         {"provenance": "rows"},
     ],
 )
@@ -156,6 +157,14 @@ def test_what_does_not_fit_is_refused_before_a_job_starts(
 ) -> None:
     with pytest.raises(SettingsError):
         states(log, SPEC, **{"columns": COLUMNS, **arguments})  # type: ignore[arg-type]
+
+
+def test_group_columns_are_named_as_no_column_of_results(log: DataFrame) -> None:
+    named = log.withColumnRenamed("variant", "value")
+    with pytest.raises(InputError, match="by: expected names of columns"):
+        aggregate(named, SPEC, ["value"], columns=COLUMNS)
+    with pytest.raises(InputError, match="by: expected names of columns"):
+        results(states(named, SPEC, ["value"], columns=COLUMNS))
 
 
 USERS = {"columns": COLUMNS, "user": "user"}
