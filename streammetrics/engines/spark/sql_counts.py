@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import cast
 
 import pyarrow as pa
+from numpy.typing import ArrayLike
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streammetrics.classification import BinaryConfusion, HistogramAUC
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.checks import binary_labels
 from streammetrics.core.conversion import flag
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.forms import PlainCells
-from streammetrics.engines.groups import BUCKET, STATE, piece_of
-from streammetrics.engines.spark.frames import columns_of, quoted, require_columns, states_type
+from streammetrics.core.rows import DictionaryColumn
+from streammetrics.core.tables.arrow_values import arrow_column
+from streammetrics.engines.groups import BUCKET, STATE, group_names, piece_of
+from streammetrics.engines.spark.frames import (
+    columns_of,
+    quoted,
+    require_columns,
+    require_other_names,
+    states_type,
+)
 
 Counting = BinaryConfusion | HistogramAUC
 
-_TRUTH, _CELL, _ROWS = "truth", "cell", "rows"
+# Beside them are the group columns, which may have any name.
+_LABEL, _CELL, _ROWS = "streammetrics label", "streammetrics cell", "streammetrics rows"
 _FLOATS = ("float", "double")
 
 
@@ -35,20 +47,21 @@ def counts(
     """`states(df, spec, by)` for a metric of plain counts: the same states, counted by SQL.
 
     spec: BinaryConfusion, or HistogramAUC(grid="equal"), whose buckets are exact in floats, without
-    weights. The scores must be of type float or double. Python reads one row for each non-empty
-    cell; `benchmarks/spark_routes.py` measures the gain. Columns are columns of the table, for
-    SQL rounds and compares otherwise than the expressions of `states`.
+    weights. The scores must be of type float or double. Python reads one row for each label and
+    non-empty cell; `benchmarks/spark_routes.py` measures the gain. Columns are columns of the
+    table, for SQL rounds and compares otherwise than the expressions of `states`.
     """
     cells, column_names = _checked(df, spec, columns)
     noted = flag(provenance, "counts(provenance)", SettingsError)
-    keys = (by,) if isinstance(by, str) else tuple(by)
+    keys = group_names(by)
     require_columns(df, [*keys, *column_names.values()])
-    truth = _truth(F.col(quoted(column_names["labels"])), spec.positive)
+    require_other_names(keys, keys, "counts(by)")
+    label = F.col(quoted(column_names["labels"]))  # which Python compares with the positive class
     cell = _cell(F.col(quoted(column_names["scores"])).cast("double"), cells)
     rows = df.select(
-        *(F.col(quoted(name)) for name in keys), truth.alias(_TRUTH), cell.alias(_CELL)
+        *(F.col(quoted(name)) for name in keys), label.alias(_LABEL), cell.alias(_CELL)
     )
-    counted = rows.groupBy(*keys, _TRUTH, _CELL).agg(F.count(F.lit(1)).alias(_ROWS))
+    counted = rows.groupBy(*keys, _LABEL, _CELL).agg(F.count(F.lit(1)).alias(_ROWS))
     name = (job or f"spark-{uuid.uuid4().hex}") if noted else None
     return counted.groupBy(*keys).applyInArrow(_state(spec, keys, name), states_type(df, keys))
 
@@ -71,16 +84,10 @@ def _checked(
     kind = df.schema[column_names["scores"]].dataType.simpleString()
     if kind not in _FLOATS:
         raise _refused("scores of type float or double", kind, column_names["scores"])
+    label_kind = df.schema[column_names["labels"]].dataType.simpleString()
+    if "collate" in label_kind:  # SQL would take Click for click
+        raise _refused("labels without a collation", label_kind, column_names["labels"])
     return cells, column_names
-
-
-def _truth(label: Column, positive: int | str) -> Column:
-    """1, 0, or -1 for an invalid label, which `from_counts` refuses."""
-    if positive != 1:
-        is_positive = F.when(label == F.lit(positive), 1).otherwise(0)
-        return F.when(label.isNull(), -1).otherwise(is_positive)
-    number = label.cast("double")
-    return F.when(number == 1, 1).when(number == 0, 0).otherwise(-1)
 
 
 def _cell(score: Column, cells: PlainCells) -> Column:
@@ -101,8 +108,9 @@ def _state(
         key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         cells = pa.Table.from_batches(list(batches))
-        columns = (cells[name].to_numpy() for name in (_TRUTH, _CELL, _ROWS))
-        state = spec.from_counts(*columns)
+        values = cast("ArrayLike | DictionaryColumn", arrow_column(cells[_LABEL], "labels"))
+        labels = binary_labels(values, "labels", spec.positive)
+        state = spec.from_counts(labels, *(cells[name].to_numpy() for name in (_CELL, _ROWS)))
         if job is not None:
             piece = piece_of((value.as_py() for value in key), 0)
             state.provenance.add(f"{job}/tasks", 0, 1, piece)

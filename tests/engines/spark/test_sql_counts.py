@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -57,6 +60,53 @@ def test_the_positive_class_has_any_label(spark: SparkSession, positive: int | s
     assert digests_of(counts(spark.createDataFrame(table), spec)) == {(): state.digest()}
 
 
+def test_labels_are_compared_as_by_states(spark: SparkSession) -> None:
+    names = ["integer", "real", "flag", "whole"]
+    rows = [(2**53 + 1, 2.0**53, True, Decimal(1)), (2**53, 0.0, False, Decimal(0))]
+    df = spark.createDataFrame(
+        [(*row, 0.9) for row in rows],
+        "integer bigint, real double, flag boolean, whole decimal(9,0), scores double",
+    )
+    for name, positive in zip(names, [2**53, 2**53 + 1, 2, 1], strict=True):
+        spec = BinaryConfusion(positive=positive)
+        state = spec.empty()
+        state.update([row[names.index(name)] for row in rows], [0.9, 0.9])
+        columns = {"labels": name, "scores": "scores"}
+        assert digests_of(counts(df, spec, columns=columns)) == {(): state.digest()}, name
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind", "positive"),
+    [
+        (["1", "0"], "string", 1),
+        (["2", "x"], "string", 2),
+        (["click", "Click"], "string", "click"),
+        ([2, 3], "int", "2"),
+        ([2.0, 2.5], "double", 2),
+        ([2.0, float("nan")], "double", 2),
+        ([Decimal("1.00000000000000000001"), Decimal(0)], "decimal(38,20)", 1),
+        ([date(2026, 1, 1)], "date", "2026-01-01"),
+    ],
+)
+def test_labels_that_states_refuses_are_refused(
+    spark: SparkSession, labels: list[object], kind: str, positive: int | str
+) -> None:
+    df = spark.createDataFrame([(v, 0.5) for v in labels], f"labels {kind}, scores double")
+    with pytest.raises(Exception, match=r"InputError: labels\["):
+        counts(df, BinaryConfusion(positive=positive)).toArrow()
+
+
+def test_a_group_column_has_any_name_but_those_of_states(spark: SparkSession) -> None:
+    names = ["cell", "rows", "truth", "label"]
+    table = pa.table({**{name: ["a"] for name in names}, "labels": [1], "scores": [0.5]})
+    df = spark.createDataFrame(table)
+    state = BinaryConfusion()
+    state.update([1], [0.5])
+    assert digests_of(counts(df, BinaryConfusion(), names)) == {("a",) * 4: state.digest()}
+    with pytest.raises(SettingsError, match="columns not named bucket or state"):
+        counts(df.withColumnRenamed("cell", "state"), BinaryConfusion(), ["state"])
+
+
 @pytest.mark.parametrize(("label", "score"), [(2, 0.5), (None, 0.5), (1, float("nan")), (0, 1.5)])
 def test_what_a_metric_refuses_is_refused(
     spark: SparkSession, label: int | None, score: float | None
@@ -78,5 +128,8 @@ def test_metrics_that_are_no_plain_counts_and_rows_with_weights_are_refused(
     weighted = spark.createDataFrame(pa.table({**rows, "weights": [1, 2]}))
     with pytest.raises(SettingsError, match="weights"):
         counts(weighted, BinaryConfusion())
+    collated = spark.sql("SELECT 'click' COLLATE UTF8_LCASE AS labels, 0.5D AS scores")
+    with pytest.raises(SettingsError, match="labels without a collation"):
+        counts(collated, BinaryConfusion(positive="click"))
     with pytest.raises(SettingsError, match="True or False"):
         counts(plain, BinaryConfusion(), provenance="rows")  # type: ignore[arg-type]
