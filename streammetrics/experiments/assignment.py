@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from numbers import Integral
 from typing import ClassVar, Final, cast
 
 import numpy as np
 
 from streammetrics.combine.units import UnitsResult, in_several
-from streammetrics.core.conversion import as_float, refused
+from streammetrics.core.conversion import as_float, numeric, refused, whole
 from streammetrics.core.errors import InputError, SettingsError, nearest, shown
 from streammetrics.core.ids.unit_hashes import Words
 from streammetrics.core.rows import sorted_distinct
+from streammetrics.experiments.horizon import exact_number, settle
 from streammetrics.experiments.one_look import e_value
 from streammetrics.experiments.plan import Plan
 from streammetrics.kernels.inference.dirichlet_multinomial import (
@@ -33,6 +33,8 @@ from streammetrics.present.value_rows import ValueRow, rows_of_views
 from streammetrics.present.view import View
 
 ALARM: Final = 1000.0
+_MOST_UNITS: Final = 2**63 - 1
+_NO_HASHES: Final = np.empty(0, np.uint64)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -105,8 +107,8 @@ class SampleRatio:
     """The declared weights of the arms, on any scale, and the weight k of the prior, in units.
 
     k: None for the mean of the e-values with 10, 100, 1,000 and 10,000, which sees small
-    experiments and small shifts. SettingsError if a weight is negative or all are 0. An arm with
-    the weight 0 is declared to get no unit.
+    experiments and small shifts. SettingsError if a weight is negative or all are 0, or if k is
+    not positive. An arm with the weight 0 is declared to get no unit.
 
     >>> found = SampleRatio({"control": 1, "treatment": 1}).at({"control": 5120, "treatment": 4880})
     >>> f"{found.pvalue:.4f} {found.log_e:.4f} {found.alarm}"
@@ -126,6 +128,16 @@ class SampleRatio:
                 where="weights",
                 hint="pass the planned share of units of each arm",
             )
+        if self.k is not None and not 0 < numeric(self.k) < math.inf:
+            raise SettingsError(
+                expected="a positive number of units, or None",
+                got=shown(self.k),
+                where="k",
+                hint="leave it out for the mean of 10, 100, 1,000 and 10,000",
+            )
+        settle(self, "k")
+        exact = {arm: exact_number(weight) for arm, weight in self.weights.items()}
+        object.__setattr__(self, "weights", exact)
 
     def at(self, units: Mapping[str, int]) -> SampleRatioFound:
         """The check of the units by arm; exact counts, or those of a hash-threshold sample.
@@ -146,17 +158,19 @@ class SampleRatio:
                 hint=f"{nearest(unknown[0], names)}; declare an arm that must get no unit with the "
                 "weight 0",
             )
-        for arm, count in cast("Mapping[str, object]", units).items():
-            if not isinstance(count, Integral) or count < 0:
+        numbers: dict[str, int] = dict.fromkeys(sorted(self.weights), 0)
+        for arm, count in units.items():
+            number = whole(count)
+            if number is None or not 0 <= number <= _MOST_UNITS:
                 raise InputError(
-                    expected="a whole number of units, at least 0",
+                    expected=f"a whole number of units, 0 to {_MOST_UNITS}",
                     got=shown(count),
                     where=f"units[{arm!r}]",
                     hint="pass the number of different units",
                 )
-        arms = sorted(self.weights)
+            numbers[arm] = number
+        arms, counts = list(numbers), list(numbers.values())
         weights = [self.weights[arm] for arm in arms]
-        counts = [units.get(arm, 0) for arm in arms]
         test = chi_square(counts, weights)
         if not sum(counts):
             reason = "no unit was counted"
@@ -245,24 +259,22 @@ def sample_ratio(
         return _unknown(NOT_COUNTED)
     totals: dict[str, int] = dict.fromkeys(variants or plan.variants, 0)
     checks: dict[str, SampleRatioFound] = {}
-    newest, before_it = "", np.empty(0, np.uint64)
-    hashes = np.empty(0, np.uint64)
-    for epoch in plan.ordered(units):
-        arms = {name: result for name, result in units[epoch].items() if name in totals}
-        why = next((result.reason for result in arms.values() if result.sampled is None), "")
-        if why:
-            return _unknown(why)
-        fresh, together = first_seen(arms, hashes)
-        if any(fresh.values()):
-            weights = {name: plan.weights(epoch)[name] for name in totals}
-            checks[epoch] = SampleRatio(weights).at(dict.fromkeys(totals, 0) | fresh)
-            totals = {name: n + fresh.get(name, 0) for name, n in totals.items()}
-            newest, before_it = epoch, hashes
-        hashes = together
+    epochs = plan.ordered(units)
+    arms = [_variant_arms(units[epoch], totals) for epoch in epochs]
+    results = [result for of_epoch in arms for result in of_epoch.values()]
+    unknown = next((result for result in results if result.sampled is None), None)
+    if unknown is not None:
+        return _unknown(unknown.reason)
+    first_counts = first_seen(dict(enumerate(arms)))
+    for i, fresh in sorted(first_counts.items()):
+        weights = {name: plan.weights(epochs[i])[name] for name in totals}
+        checks[epochs[i]] = SampleRatio(weights).at(fresh)
+        totals = {name: n + fresh.get(name, 0) for name, n in totals.items()}
     counts = tuple(sorted(totals.items()))
     if not checks:
         return _unknown("no unit was counted", counts)
-    last, epoch_checks = checks[newest], list(checks.values())
+    newest, epoch_checks = list(checks)[-1], list(checks.values())
+    last = checks[newest]
     if len(checks) > 1:
         statistic, df = (
             math.fsum(check.statistic for check in epoch_checks),
@@ -279,14 +291,15 @@ def sample_ratio(
     if days is None:
         return last
     weights = {name: plan.weights(newest)[name] for name in totals}
-    of_epoch = {
-        day: _variant_counts(epochs.get(newest, {}), totals) for day, epochs in days.items()
-    }
-    by_day = log_e_by_day(weights, of_epoch, before_it, start_day(newest))
+    of_newest = {day: _variant_arms(of_day.get(newest, {}), totals) for day, of_day in days.items()}
+    before = _united_hashes(
+        result for of_epoch in arms[: max(first_counts)] for result in of_epoch.values()
+    )
+    by_day = log_e_by_day(weights, of_newest, before, start_day(newest))
     return last if by_day is None else with_days(last, by_day)
 
 
-def _variant_counts(
+def _variant_arms(
     arms: Mapping[str, UnitsResult], variants: Collection[str]
 ) -> Mapping[str, UnitsResult]:
     return {name: result for name, result in arms.items() if name in variants}
@@ -296,14 +309,6 @@ def with_days(ratio: SampleRatioFound, by_day: float) -> SampleRatioFound:
     """The sample ratio with the e-value of the days beside that of the total: the mean of both."""
     log_mean = log_sum(((ratio.log_e, 0.5), (by_day, 0.5)))
     return replace(ratio, log_e=log_mean, by_day=by_day)
-
-
-def first_seen(arms: Mapping[str, UnitsResult], before: Words) -> tuple[dict[str, int], Words]:
-    """The number of units of each variant that were not seen `before`, and the hashes of all that
-    are seen now."""
-    hashes = {name: result.hashes() for name, result in arms.items()}
-    fresh = {name: len(np.setdiff1d(words, before, True)) for name, words in hashes.items()}
-    return fresh, sorted_distinct(np.concatenate([before, *hashes.values()]))
 
 
 def start_day(epoch: str) -> int | None:
@@ -335,7 +340,7 @@ def log_e_by_day(
     """
     if any(result.sampled is None for arms in days.values() for result in arms.values()):
         return None
-    new = _new_by_day(days, before)
+    new = first_seen(days, before)
     if not new:
         return None
     start = min(new) if start is None else start
@@ -350,27 +355,28 @@ def log_e_by_day(
     return log_sum([*terms, (0.0, 1.0 / (last + 1.0))])
 
 
-def _new_by_day(
-    days: Mapping[int, Mapping[str, UnitsResult]], before: Words
+def first_seen(
+    places: Mapping[int, Mapping[str, UnitsResult]], before: Words = _NO_HASHES
 ) -> dict[int, dict[str, int]]:
-    """The number of units of each variant that were first seen on each day, without those that were
-    seen `before`; a unit in two variants on its first day counts in both."""
-    places = [(day, name) for day in sorted(days) for name in days[day]]
-    words = [days[day][name].hashes() for day, name in places]
-    hashes = np.concatenate([np.empty(0, np.uint64), *words])
-    place = np.repeat(np.arange(len(places)), [len(part) for part in words])
-    day = np.array([day for day, _ in places], np.int64)[place]
-    order = np.argsort(hashes, kind="stable")  # it merges ascending runs, and keeps days in order
-    hashes, place, day = hashes[order], place[order], day[order]
+    """The number of units of each variant that were first seen at each place in an order, such as
+    a day or an epoch, without those that were seen `before`; a unit in two variants at its first
+    place counts in both. One sort, however many places there are."""
+    sources = [(at, name) for at in sorted(places) for name in places[at]]
+    words = [places[at][name].hashes() for at, name in sources]
+    hashes = np.concatenate([_NO_HASHES, *words])
+    source = np.repeat(np.arange(len(sources)), [len(part) for part in words])
+    place = np.array([at for at, _ in sources], np.int64)[source]
+    order = np.argsort(hashes, kind="stable")  # it merges ascending runs, and keeps places in order
+    hashes, source, place = hashes[order], source[order], place[order]
     starts = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])[: len(hashes)])
-    first = np.repeat(day[starts], np.diff(np.append(starts, len(hashes))))
-    fresh = day == first
+    first = np.repeat(place[starts], np.diff(np.append(starts, len(hashes))))
+    fresh = place == first
     if len(before):
         fresh &= ~np.isin(hashes, before)
     counts: dict[int, dict[str, int]] = {}
-    for i, n in enumerate(np.bincount(place[fresh], minlength=len(places)).tolist()):
+    for i, n in enumerate(np.bincount(source[fresh], minlength=len(sources)).tolist()):
         if n:
-            counts.setdefault(places[i][0], {})[places[i][1]] = n
+            counts.setdefault(sources[i][0], {})[sources[i][1]] = n
     return counts
 
 
@@ -442,10 +448,12 @@ def _united(results: Sequence[UnitsResult], units: Found) -> UnitsResult:
     unknown = next((result for result in results if result.sampled is None), None)
     if unknown is not None:
         return unknown
-    hashes = sorted_distinct(
-        np.concatenate([np.empty(0, np.uint64), *(result.hashes() for result in results)])
-    )
+    hashes = _united_hashes(results)
     return UnitsResult(share, len(hashes), _hashes=hashes)
+
+
+def _united_hashes(results: Iterable[UnitsResult]) -> Words:
+    return sorted_distinct(np.concatenate([_NO_HASHES, *(result.hashes() for result in results)]))
 
 
 def _unknown(reason: str, counts: tuple[tuple[str, int], ...] = ()) -> SampleRatioFound:

@@ -22,7 +22,7 @@ from streammetrics.experiments.counted_readings import (
     reading_of_events,
 )
 from streammetrics.experiments.evidence import Evidence
-from streammetrics.experiments.horizon import Horizon, check_share
+from streammetrics.experiments.horizon import Horizon, check_horizon, check_share, settle
 from streammetrics.experiments.one_look import Anytime, Guarded
 from streammetrics.kernels.inference import empirical_bernstein
 from streammetrics.kernels.inference.area_interval import COARSE
@@ -116,6 +116,7 @@ class ConfidenceSequence:
                 where="kind",
                 hint="leave it out for the asymptotic sequence",
             )
+        check_horizon(self.horizon)
         if self.horizon is not None and (self.v_opt is not None or self.kind != "asymptotic"):
             raise SettingsError(
                 expected='either a horizon or v_opt, and a horizon of kind "asymptotic" only',
@@ -130,6 +131,7 @@ class ConfidenceSequence:
                 where="reference",
                 hint="pass the mean of an earlier period, or leave it out for 0.5",
             )
+        settle(self, "alpha", "v_opt", "min_count", "reference", "prior")
 
     def at(self, comparison: Comparison | Evidence) -> Anytime:
         """The reading at this look, as an experiment has it; never raises on sparse data.
@@ -422,6 +424,7 @@ class Guardrail:
         flag(self.higher_is_better, "higher_is_better", SettingsError)
         _positive("v_opt", self.v_opt)
         _whole("min_count", self.min_count)
+        check_horizon(self.horizon)
         if self.horizon is not None and self.v_opt is not None:
             raise SettingsError(
                 expected="either a horizon or v_opt",
@@ -436,6 +439,7 @@ class Guardrail:
                 where="margin",
                 hint="pass the greatest harm that you can accept, without a sign",
             )
+        settle(self, "margin", "v_opt", "alpha", "min_count")
 
     def at(self, comparison: Comparison | Evidence) -> Guarded:
         """The verdict at this look; never raises on sparse data."""

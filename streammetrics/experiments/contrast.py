@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from streammetrics.core.conversion import instance
 from streammetrics.core.interval import Interval
@@ -12,7 +12,7 @@ from streammetrics.experiments.arms import UNITS, Arms
 from streammetrics.experiments.comparison import Comparison
 from streammetrics.experiments.counted_readings import reading_of_events
 from streammetrics.experiments.horizon import Horizon
-from streammetrics.experiments.one_look import Anytime, Guarded, e_value
+from streammetrics.experiments.one_look import AS_GUARDRAIL, Anytime, Guarded, e_value
 from streammetrics.experiments.plan import Safeguard
 from streammetrics.experiments.rows_per_unit import RowsPerUnit
 from streammetrics.kernels.inference.dirichlet_multinomial import log_e_of_successes
@@ -20,8 +20,6 @@ from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ALWAYS_VALID, ValueRow
 from streammetrics.present.view import NONE, Direction
 from streammetrics.present.views import counts_of
-
-AS_GUARDRAIL: Final = " (guardrail)"  # in the name of a contrast whose metric decides as well
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

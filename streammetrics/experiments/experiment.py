@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ from streammetrics.experiments.covariate import adjusted_arms
 from streammetrics.experiments.masses import USERS
 from streammetrics.experiments.monitor import Watched
 from streammetrics.experiments.one_look import Anytime
-from streammetrics.experiments.plan import Plan, Safeguard, known
+from streammetrics.experiments.plan import Plan, Safeguard, known, refuse
 from streammetrics.experiments.rates_beside import not_watched, rate_beside, why_no_rate
 from streammetrics.experiments.report import Outcome, Report
 from streammetrics.experiments.rows_of_units import arm_of_units, rows_per_unit
@@ -49,7 +49,7 @@ class Experiment:
     were sharded. metrics: names that may have no state yet. days: the units counted on each day, by
     days since 1970, epoch and variant, from which the sample ratio by day follows. SettingsError
     for a variant of the states that the plan does not name, and, from the findings, for a metric of
-    the plan that is neither in the states nor in `metrics`.
+    the plan that is neither in the states nor in `metrics`, and for two names of one view.
 
     >>> from streammetrics import Ratio
     >>> a, b = Ratio(), Ratio()
@@ -89,31 +89,29 @@ class Experiment:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        self._require_types()
-        if any(
-            isinstance(state, Accumulator)
-            for metrics in self.states.values()
-            for state in metrics.values()
-        ):
+        hint = "see Plan of streammetrics.experiments"
+        instance(self.plan, Plan, "Experiment(plan)", "a Plan", hint)
+        if _are_arms(self.states, Accumulator):
             object.__setattr__(self, "states", {"": self.states})
-        if _are_units([*self.units.values()]):
+        if _are_arms({"": self.units}, Units):
             object.__setattr__(self, "units", {"": self.units})
+        self._require_types()
         for name, epochs in (("states", self.states), ("units", self.units)):
             for epoch, arms in epochs.items():
                 where = f"{name}[{epoch!r}]" if epoch else name
                 known(arms, self.plan.variants, where, "variants of the plan")
 
     def _require_types(self) -> None:
-        """InputError for what is no plan, or no states of variants."""
-        hint = "see Plan of streammetrics.experiments"
-        instance(self.plan, Plan, "Experiment(plan)", "a Plan", hint)
-        for name in ("states", "units", "days"):
-            outer: object = getattr(self, name)
-            inner = [*outer.values()] if isinstance(outer, Mapping) else [None]
-            is_units = name != "states" and _are_units(inner)
-            if not is_units and not all(isinstance(arms, Mapping) for arms in inner):
+        """InputError for what is no states of variants."""
+        for name, kind, depth in (
+            ("states", Accumulator, 3),
+            ("units", Units, 2),
+            ("days", Units, 3),
+        ):
+            given: object = getattr(self, name)
+            if not _is_nested(given, kind, depth):
                 hint = 'pass {"control": state, "treatment": state} for each metric, by its name'
-                raise refused(f"Experiment({name})", "states by name and variant", outer, hint)
+                raise refused(f"Experiment({name})", "states by name and variant", given, hint)
 
     def srm(self) -> SampleRatioFound:
         """Whether units fell to the variants as planned, over all epochs."""
@@ -160,6 +158,7 @@ class Experiment:
                 if self.plan.unit_view == "closed" and contrast.counts_units:
                     n_units = contrast.comparison.n
                 contrasts.append(replace(contrast, units=n_units or None))
+        _require_different(contrasts)
         return tuple(contrasts)
 
     def readings(self, last: Mapping[str, Anytime] | None = None) -> dict[str, Anytime]:
@@ -444,6 +443,17 @@ def needs_one_epoch(metric: Accumulator, view: str | None = None) -> bool:
     return arm_of(metric.empty(), view, 0.95).quantile is not None
 
 
+def _require_different(contrasts: Iterable[Contrast]) -> None:
+    """SettingsError for two names of one view, whose readings would have one name in the looks."""
+    names: dict[str, str] = {}
+    for contrast in contrasts:
+        first = names.setdefault(contrast.name, contrast.watched)
+        if first != contrast.watched:
+            key = "decision" if contrast.safeguard is None else "guardrails"
+            hint = f"leave it out: {first!r} is the same view"
+            refuse(key, "each view once", contrast.watched, hint)
+
+
 def _results(units: UnitStates) -> Found:
     return {
         epoch: {variant: state.compute() for variant, state in arms.items()}
@@ -456,6 +466,21 @@ def _pair(control: Arm, treatment: Arm) -> tuple[Arm, Arm]:
     return (without_effect(treatment) if treatment.sides is not None else control), treatment
 
 
-def _are_units(values: list[object]) -> bool:
-    """Whether these are units by variant, not by epoch or day and variant."""
-    return bool(values) and all(isinstance(units, Units) for units in values)
+def _are_arms(arms: object, kind: type) -> bool:
+    """Whether a state of this class is where those of a variant are, not those of an epoch."""
+    inner = arms.values() if isinstance(arms, Mapping) else ()
+    return any(
+        isinstance(state, kind)
+        for states in inner
+        if isinstance(states, Mapping)
+        for state in states.values()
+    )
+
+
+def _is_nested(states: object, kind: type, depth: int) -> bool:
+    """Whether these are states of this class, in nested mappings of this depth."""
+    if depth == 0:
+        return isinstance(states, kind)
+    return isinstance(states, Mapping) and all(
+        _is_nested(inner, kind, depth - 1) for inner in states.values()
+    )

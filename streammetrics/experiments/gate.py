@@ -14,11 +14,12 @@ from typing import Final, Literal
 
 from streammetrics.combine import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.conversion import instance
+from streammetrics.core.conversion import instance, refused
 from streammetrics.core.errors import InputError
 from streammetrics.estimators.enough import ENOUGH, GROUPS
 from streammetrics.experiments.arm import arm_of, is_effect
 from streammetrics.experiments.arms import Arm
+from streammetrics.experiments.horizon import number_of_days
 from streammetrics.experiments.plan import Plan, Safeguard, known
 from streammetrics.experiments.strata import ONE_EPOCH
 from streammetrics.kernels.inference.pooled_variance import SKEWNESS
@@ -137,6 +138,10 @@ def gates(
     ('new', 4167, True)
     """
     instance(plan, Plan, "gates(plan)", "a Plan", "see Plan of streammetrics.experiments")
+    states: object = earlier
+    if not isinstance(states, Mapping) or not all(isinstance(name, str) for name in states):
+        expected = "a state for each metric, by its name"
+        raise refused("gates(earlier)", expected, states, 'pass {"ctr": Ratio()} if it has no rows')
     rails = [(rail.metric, rail) for rail in plan.guardrails]
     watched = [*((name, None) for name in plan.decision), *rails]
     return tuple(
@@ -153,7 +158,8 @@ def _gates_of(
 ) -> Iterator[Gate]:
     metric, view = _named(watched, earlier)
     arm = arm_of(earlier[metric], view, plan.level)
-    span = days.get(metric) if isinstance(days, Mapping) else days
+    of_metric = days.get(metric) if isinstance(days, Mapping) else days
+    span = number_of_days(of_metric, "gates(days)")
     pace = math.nan
     if arm.counts.rows and span is not None and span >= _LEAST_DAYS:
         pace = arm.counts.rows / span

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, NoReturn
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final, NoReturn, TypeVar, cast
 
-from streammetrics.core.conversion import numeric
+from streammetrics.core.conversion import as_float, numeric, plain, refused
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.kernels.inference.tails import normal_isf
 
@@ -23,7 +25,7 @@ def at_horizon(
     10000.0
     """
     good = 0 < units < math.inf and 0 < variance < math.inf and 0 < deff < math.inf
-    if not (good and 0 < treatment_share < 1):
+    if not (good and 0 < treatment_share < 1 and variance * deff > 0):  # it may underflow
         return math.nan
     return units * treatment_share * (1.0 - treatment_share) / (variance * deff)
 
@@ -108,6 +110,7 @@ class Horizon:
         if self.mde is not None and plan:
             got = ", ".join([*plan, "mde"])
             _refuse("mde", "either mde, or units with baseline or variance", got, _ONE_OF_TWO)
+        settle(self, "units", "baseline", "variance", "mde", *_POSITIVE)
 
     def _has(self, name: str) -> bool:
         return getattr(self, name) is not None
@@ -192,3 +195,50 @@ def check_share(name: str, value: float, most: float = 1) -> None:
             where=name,
             hint=_SHARES.get(name, "pass a share"),
         )
+
+
+def check_horizon(horizon: object, where: str = "horizon") -> None:
+    """Raise SettingsError for what is neither a horizon nor None."""
+    if horizon is not None and not isinstance(horizon, Horizon):
+        raise SettingsError(
+            expected="a Horizon",
+            got=shown(horizon),
+            where=where,
+            hint="pass Horizon(mde=...), with the least effect that matters",
+        )
+
+
+# Numbers that are declared: Python's own, whatever type they were given in. Numpy's integers
+# overflow, its small floats round, and a Fraction made of one computes with them, so each is
+# converted once, where it is declared.
+
+N = TypeVar("N", bound=int | float | Fraction)
+
+
+def exact_number(value: N) -> N:
+    """A finite number that was checked, as Python's int, float or Fraction, exactly.
+
+    >>> import numpy as np
+    >>> exact_number(np.uint64(3)), exact_number(np.float32(0.5))
+    (3, 0.5)
+    """
+    number: object = plain(value)
+    return cast("N", Fraction(number) if isinstance(number, Decimal) else number)
+
+
+def settle(record: object, *names: str) -> None:
+    """Replace these fields of a frozen record, numbers that were checked or None, by Python's int
+    or the nearest float."""
+    for name in names:
+        number = plain(getattr(record, name))
+        if number is not None and type(number) is not int:
+            number = as_float(number)
+        object.__setattr__(record, name, number)
+
+
+def number_of_days(days: object, where: str) -> float | None:
+    """The days that something took, None if unknown; InputError for any other value."""
+    number = as_float(days)
+    if number is None and days is not None:
+        raise refused(where, "a number of days", days, "leave it out if it is unknown")
+    return number

@@ -12,6 +12,13 @@ from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, rows_of_views
 from streammetrics.present.view import View
 
+# The endings of the names under which looks store readings. A variant that ends in one of these
+# would have the readings of another one.
+AS_GUARDRAIL: Final = " (guardrail)"  # of a contrast whose metric decides as well
+DECIDED: Final = " (decided)"  # of the effect at the decision
+SINCE: Final = " (since the decision)"  # of the effect since then
+ENDINGS: Final = (AS_GUARDRAIL, DECIDED, SINCE)
+
 _BOUND: Final = View(undefined="nothing is excluded")  # an infinite bound is not known yet
 
 

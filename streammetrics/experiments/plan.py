@@ -7,9 +7,16 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NoReturn, get_args
 
-from streammetrics.core.conversion import among, flag, numeric
+from streammetrics.core.conversion import among, flag, numeric, whole
 from streammetrics.core.errors import SettingsError, nearest, shown
-from streammetrics.experiments.horizon import Horizon, check_share
+from streammetrics.experiments.horizon import (
+    Horizon,
+    check_horizon,
+    check_share,
+    exact_number,
+    settle,
+)
+from streammetrics.experiments.one_look import ENDINGS
 from streammetrics.present.view import HIGHER, LOWER, NONE, Direction
 
 _WORDS: Final = {"higher": HIGHER, "lower": LOWER, "none": NONE}
@@ -28,30 +35,35 @@ def check_plan(plan: Plan) -> None:
         _require_mapping(where, getattr(plan, where))
     for epoch, epoch_weights in plan.epoch_shares.items():
         _require_mapping(f"epoch_shares ({epoch})", epoch_weights)
-    _check_safeguards(plan)
+    _check_classes(plan)
     if not plan.watched:
         refuse("decision", "a metric, or a guardrail", plan.decision, 'pass decision=("ctr",)')
-    if plan.control not in plan.variants:
+    if not among(plan.control, plan.variants):
         hint = f"{nearest(plan.control, plan.variants)}, or add it to variants"
         refuse("control", "one of the variants", plan.control, hint)
     if len(set(plan.variants)) != len(plan.variants):
         refuse("variants", "each variant once", plan.variants, "leave out the repeated one")
+    for variant in plan.variants:
+        if variant.endswith(ENDINGS):
+            expected = f"names that do not end in{','.join(ENDINGS[:-1])} or{ENDINGS[-1]}"
+            refuse("variants", expected, variant, "the looks use these names; rename it")
     if not plan.treatments:
         refuse("variants", "the control and another variant", plan.variants, "name a treatment")
     rails = tuple(rail.metric for rail in plan.guardrails)
     for where, names in (("decision", plan.decision), ("guardrails", rails)):
         if len(set(names)) != len(names):
             refuse(where, "each metric once", names, "leave out the repeated one")
-    days: object = plan.min_days
-    if days is not None and (isinstance(days, bool) or not isinstance(days, int) or days < 1):
-        refuse("min_days", "a whole number of days, at least 1", days, "leave it out for none")
+    if plan.min_days is not None and (whole(plan.min_days) or 0) < 1:
+        expected = "a whole number of days, at least 1"
+        refuse("min_days", expected, plan.min_days, "leave it out for none")
     for where in ("horizons", "covariates"):
         known(getattr(plan, where), plan.watched, where, "metrics of decision and guardrails")
     _check_directions(plan)
     for where, weights in (("shares", plan.shares), *plan.epoch_shares.items()):
         label = "shares" if where == "shares" else f"epoch_shares ({where})"
         known(weights, plan.variants, label, "weights of variants")
-        if weights and not (min(weights.values()) >= 0 and 0 < sum(weights.values()) < math.inf):
+        numbers = list(map(numeric, weights.values()))
+        if weights and not (min(numbers) >= 0 and 0 < sum(numbers) < math.inf):
             hint = "pass the planned share of units of each variant"
             refuse(label, "weights of at least 0, one of them positive", dict(weights), hint)
 
@@ -83,13 +95,36 @@ def _require_mapping(where: str, value: object) -> None:
         refuse(where, expected, value, hint)
 
 
-def _check_safeguards(plan: Plan) -> None:
+def _check_classes(plan: Plan) -> None:
+    """Check that guardrails, horizons and covariates are of their classes."""
     hint = 'write guardrails=(Safeguard("auc", margin=0.01),)'
-    if not isinstance(plan.guardrails, (tuple, list)):
-        refuse("guardrails", "a tuple of Safeguard", plan.guardrails, hint)
-    for rail in plan.guardrails:
-        if not hasattr(rail, "margin"):
+    rails: object = plan.guardrails
+    if not isinstance(rails, (tuple, list)):
+        refuse("guardrails", "a tuple of Safeguard", rails, hint)
+    for rail in rails:
+        if not isinstance(rail, Safeguard):
             refuse("guardrails", "a tuple of Safeguard", rail, hint)
+    for where, horizon in (
+        ("horizon", plan.horizon),
+        *((f"horizons ({name})", horizon) for name, horizon in plan.horizons.items()),
+    ):
+        if horizon is None:
+            refuse(where, "a Horizon", None, "leave it out for none")
+        check_horizon(horizon, where)
+    covariates: Mapping[str, object] = plan.covariates
+    for name, covariate in covariates.items():
+        if not isinstance(covariate, PlannedCovariate):
+            hint = 'write PlannedCovariate("revenue_before", theta=0.4)'
+            refuse(f"covariates ({name})", "a PlannedCovariate", covariate, hint)
+
+
+def _check_metric(metric: object, where: str) -> None:
+    if not isinstance(metric, str):
+        refuse(where, "the name of a metric", metric, 'write "ctr", or "ctr.ratio" for a view')
+
+
+def _settled(weights: Weights) -> Weights:
+    return {variant: exact_number(weight) for variant, weight in weights.items()}
 
 
 def _check_directions(plan: Plan) -> None:
@@ -98,12 +133,8 @@ def _check_directions(plan: Plan) -> None:
         strangers = [name for name in names if not _is_of(name, plan.watched)]
         known(strangers, plan.watched, where, "metrics of decision and guardrails")
     for name, direction in plan.better.items():
-        number = isinstance(direction, (int, float)) and not isinstance(direction, bool)
-        if not (
-            direction in _WORDS
-            if isinstance(direction, str)
-            else number and math.isfinite(direction)
-        ):
+        is_number = math.isfinite(numeric(direction))
+        if not (direction in _WORDS if isinstance(direction, str) else is_number):
             expected = '"higher", "lower", "none", or a number as its target'
             hint = (
                 nearest(direction, _WORDS) if isinstance(direction, str) else "choose one of these"
@@ -152,12 +183,14 @@ class Safeguard:
     required: bool = True
 
     def __post_init__(self) -> None:
+        _check_metric(self.metric, "Safeguard.metric")
         if not 0 <= numeric(self.margin) < math.inf:
             hint = "pass the greatest harm that you can accept, without a sign"
             refuse(f"Safeguard({self.metric!r}).margin", "a number, at least 0", self.margin, hint)
         if self.higher_is_better is not None:
             flag(self.higher_is_better, "Safeguard.higher_is_better", SettingsError)
         flag(self.required, "Safeguard.required", SettingsError)
+        settle(self, "margin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +202,14 @@ class PlannedCovariate:
     theta: float
 
     def __post_init__(self) -> None:
+        _check_metric(self.metric, "PlannedCovariate.metric")
         check_slope(self.theta, "PlannedCovariate.theta")
+        settle(self, "theta")
 
 
 def check_slope(value: object, where: str) -> None:
     """Raise SettingsError for a slope that is not a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not math.isfinite(numeric(value)):
         raise SettingsError(
             expected="a finite number",
             got=shown(value),
@@ -248,6 +283,10 @@ class Plan:
 
     def __post_init__(self) -> None:
         check_plan(self)
+        settle(self, "level", "min_days")
+        shares = {epoch: _settled(weights) for epoch, weights in self.epoch_shares.items()}
+        object.__setattr__(self, "epoch_shares", shares)
+        object.__setattr__(self, "shares", _settled(self.shares))
 
     @property
     def treatments(self) -> tuple[str, ...]:

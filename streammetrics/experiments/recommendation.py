@@ -40,6 +40,7 @@ _VERBS: Final[dict[Action, tuple[str, str]]] = {  # for the only treatment, and 
     "wait": ("Wait", "Wait for {}"),
     "check_setup": ("Check the setup", "Check the setup of {}"),
 }
+_NOTHING: Final = "no metric that decides and no guardrail that must be kept has been compared yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +228,7 @@ def _waiting(
         f"it is not shown yet that {_is(unknown, 'kept', guardrails=True)}" if unknown else "",
         f"it is too early to judge {_with_reasons(early)}" if early else "",
     ]
-    why = "; ".join(filter(None, reasons)) or "no metric has been compared yet"
+    why = "; ".join(filter(None, reasons)) or _NOTHING
     rests = (*decided, *faded, *nearer, *(() if decided else nothing), *unknown, *early)
     sizes = [
         size

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from streammetrics.combine.units import UnitsResult
+from streammetrics.core.conversion import refused
 from streammetrics.experiments.assignment import (
     ALARM,
     Contamination,
@@ -16,6 +17,7 @@ from streammetrics.experiments.assignment import (
 )
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.finding import Finding
+from streammetrics.experiments.horizon import number_of_days
 from streammetrics.experiments.monitor import (
     Reading,
     Watched,
@@ -24,12 +26,12 @@ from streammetrics.experiments.monitor import (
 )
 from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
 from streammetrics.experiments.notes import notes_of, why_distrusted
-from streammetrics.experiments.one_look import Anytime
+from streammetrics.experiments.one_look import SINCE, Anytime
 from streammetrics.experiments.plan import Plan
 from streammetrics.experiments.reasons import implausible, why_not_started
 from streammetrics.experiments.recommendation import Recommendation, recommendation_of
 from streammetrics.experiments.sentence import rows_sentence, sentence_of
-from streammetrics.experiments.since_decision import SINCE, readings_since
+from streammetrics.experiments.since_decision import readings_since
 from streammetrics.experiments.verdict import has_faded, verdict_of
 from streammetrics.present.notebook import Shown
 from streammetrics.present.value_rows import ValueRow, rows_of
@@ -91,6 +93,8 @@ class Outcome(Shown):
 
     def readings(self, last: Mapping[str, Anytime] | None = None) -> dict[str, Anytime]:
         """See `Experiment.readings`."""
+        hint = "pass the readings of the look before, Monitor.last"
+        _require(last, Anytime, "readings(last)", "an Anytime for each name", hint)
         before = last or {}
         readings = {contrast.name: contrast.anytime for contrast in self.contrasts}
         for contrast in self.contrasts:
@@ -102,7 +106,9 @@ class Outcome(Shown):
         self, watched: Mapping[str, Watched] | None = None, *, days: float | None = None
     ) -> Report:
         """See `Experiment.report`."""
-        watched = watched or {}
+        hint = "pass {name: monitor.watched(...)} for the names of Outcome.alphas"
+        _require(watched, Watched, "report(watched)", "a Watched for each name", hint)
+        watched, days = watched or {}, number_of_days(days, "report(days)")
         plan, contrasts, srm = self.plan, self.contrasts, with_looks(self.srm, watched)
         decisions = [contrast for contrast in contrasts if contrast.safeguard is None]
         readings = {contrast.name: _reading(contrast, watched) for contrast in contrasts}
@@ -143,6 +149,13 @@ class Outcome(Shown):
             ),
             contamination=self.contamination,
         )
+
+
+def _require(records: object, kind: type, where: str, expected: str, hint: str) -> None:
+    """InputError for what is neither None nor records of this class by name."""
+    values = records.values() if isinstance(records, Mapping) else [records]
+    if records is not None and not all(isinstance(value, kind) for value in values):
+        raise refused(where, expected, records, hint)
 
 
 def _reading(contrast: Contrast, watched: Mapping[str, Watched]) -> Reading:
@@ -223,4 +236,4 @@ def _with_days(ratio: SampleRatioFound, stored: Anytime | None) -> SampleRatioFo
 
 
 def _ratio_name(name: str, ratio: SampleRatioFound) -> str:
-    return f"{name} {ratio.epoch}".rstrip()
+    return f"{name} {ratio.epoch}" if ratio.epoch else name

@@ -156,6 +156,7 @@ def _guardrail(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bo
     assert rail is not None
     bound = reading.lower if rail.higher_is_better else -reading.upper  # the worst, as a gain
     best = reading.upper if rail.higher_is_better else -reading.lower
+    shown = f"harm of at least {least(-best)} is shown" if best < 0 else ""
     who, name, margin = contrast.treatment_variant, _compared(contrast), declared(rail.margin)
     if verdict == "kept":
         harm = f"harm above {most(-bound)}" if bound < 0 else "any harm"
@@ -163,7 +164,6 @@ def _guardrail(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bo
         left = f"{looks} {harm}"
         return f"{who} keeps the guardrail {name}: {left}; margin: {margin}."
     if verdict == "broken":
-        shown = f"harm of at least {least(-best)} is shown"
         return f"{who} breaks the guardrail {name}: {shown}; margin: {margin}."
     if faded:
         return (
@@ -173,10 +173,14 @@ def _guardrail(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bo
         )
     lost = f"harm of up to {most(-bound)} is not excluded"
     if bound == -math.inf:
-        lost = "no harm is excluded"
+        lost = "no greater harm is excluded" if shown else "no harm is excluded"
+    lost = f"{shown}, and {lost}" if shown else lost
+    clause = f"It is not shown yet that {name} keeps its guardrail"
     if not rail.required:
-        return f"No harm to {name} is shown: {lost}; margin: {margin}."
-    return f"It is not shown yet that {name} keeps its guardrail: {lost}; margin: {margin}."
+        clause = f"No harm to {name} is shown"
+        if shown:
+            clause = f"Some harm to {name} is shown, but not as much as its margin"
+    return f"{clause}: {lost}; margin: {margin}."
 
 
 def _not_started(contrast: Contrast, reading: Reading) -> str:

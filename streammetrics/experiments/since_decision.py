@@ -17,16 +17,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from streammetrics.experiments.confidence_sequence import ConfidenceSequence
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.evidence import Evidence
 from streammetrics.experiments.monitor import midpoint
-from streammetrics.experiments.one_look import Anytime
-
-DECIDED: Final = " (decided)"
-SINCE: Final = " (since the decision)"
+from streammetrics.experiments.one_look import DECIDED, SINCE, Anytime
 
 
 def bound_of(contrast: Contrast) -> float:

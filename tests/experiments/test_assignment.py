@@ -10,6 +10,8 @@ import pytest
 from streammetrics import Units
 from streammetrics.combine.units import UnitsResult
 from streammetrics.core.errors import InputError, SettingsError
+from streammetrics.core.ids.unit_hashes import Words
+from streammetrics.core.rows import sorted_distinct
 from streammetrics.experiments import Experiment, Plan, SampleRatio, SampleRatioFound
 from streammetrics.experiments.assignment import Contamination, contamination, seen_in_several
 from tests.experiments.arms import plan, units
@@ -162,3 +164,27 @@ def counted(ids: list[int]) -> UnitsResult:
     state = Units()
     state.update(ids)
     return state.compute()
+
+
+def test_units_are_sorted_once_however_many_epochs_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes: list[int] = []
+
+    def distinct(words: Words) -> Words:
+        sizes.append(len(words))
+        return sorted_distinct(words)
+
+    monkeypatch.setattr("streammetrics.experiments.assignment.sorted_distinct", distinct)
+    rng, seen, totals = np.random.default_rng(7), set[int](), {"random": 0, "bts": 0}
+    states: dict[str, dict[str, Units]] = {}
+    for epoch in range(30):
+        ids = {name: set(rng.integers(0, 400, 20).tolist()) for name in totals}
+        totals = {name: n + len(ids[name] - seen) for name, n in totals.items()}
+        seen |= ids["random"] | ids["bts"]
+        arms = {name: Units() for name in ids}
+        for name, state in arms.items():
+            state.update(sorted(ids[name]))
+        states[f"e{epoch:02d}"] = arms
+    assert dict(Experiment(plan(), {}, states).srm().counts) == totals
+    assert sum(sizes) <= 30 * 40

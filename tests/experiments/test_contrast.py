@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from streammetrics import HistogramAUC
-from streammetrics.core.errors import InputError
+from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.experiments import Experiment, Horizon, Plan, Safeguard, compare
 from streammetrics.experiments.confidence_sequence import ConfidenceSequence
 from streammetrics.kernels.inference.dirichlet_multinomial import Successes, log_e_of_successes
@@ -190,3 +190,16 @@ def test_users_are_a_mass_by_their_number_if_an_experiment_counts_them_else_by_t
         counted.comparison.anytime_error, rel=0.2
     )
     assert counted.comparison.std_error == without.comparison.std_error
+
+
+def test_two_names_of_one_view_are_refused() -> None:
+    states = {"random": {"ctr": clicks(100, 1000)}, "bts": {"ctr": clicks(120, 1000)}}
+    rails = (Safeguard("ctr", 0.1), Safeguard("ctr.ratio", 0.2))
+    for key, settings in (
+        ("decision", {"decision": ("ctr", "ctr.ratio")}),
+        ("guardrails", {"decision": (), "guardrails": rails}),
+    ):
+        with pytest.raises(SettingsError, match=f"{key}: expected each view once, got 'ctr.ratio'"):
+            Experiment(plan(**settings), states).report()
+    both = Experiment(plan(guardrails=rails[1:]), states)
+    assert len(both.report().findings) == 2

@@ -18,10 +18,21 @@ from streammetrics import (
     Quantiles,
     RankingMetrics,
     Ratio,
+    SettingsError,
     StreamMetricsError,
     compare,
 )
-from streammetrics.experiments import ConfidenceSequence, Guardrail, Horizon
+from streammetrics.experiments import (
+    ConfidenceSequence,
+    Experiment,
+    Guardrail,
+    Horizon,
+    Plan,
+    PlannedCovariate,
+    Safeguard,
+    SampleRatio,
+    gates,
+)
 
 HOSTILE: tuple[Any, ...] = (
     *(None, "x", "", b"x", {}, [[1], [2, 3]], 10**400, 1j, object(), Decimal("sNaN")),
@@ -50,6 +61,17 @@ def curve() -> Any:
     return state.compute()
 
 
+def experiment(**settings: Any) -> Experiment:
+    """Two rates, and a plan with these settings."""
+    states = {name: {"ctr": state} for name, state in zip(("a", "b"), rates(), strict=True)}
+    return Experiment(planned(**settings), states)
+
+
+def planned(**settings: Any) -> Plan:
+    """A plan with these settings."""
+    return Plan(**{"control": "a", "variants": ("a", "b"), "decision": ("ctr",), **settings})
+
+
 CALLS: tuple[Callable[[Any], object], ...] = (
     lambda x: compare(x, rates()[1]),
     lambda x: compare(*rates(), level=x),
@@ -66,6 +88,38 @@ CALLS: tuple[Callable[[Any], object], ...] = (
     lambda x: Horizon(units=x, variance=1.0),
     lambda x: Horizon(units=1, baseline=x),
     lambda x: Horizon(mde=x),
+    lambda x: ConfidenceSequence(horizon=x).at(compare(*rates())),
+    lambda x: Guardrail(margin=0.1, horizon=x).at(compare(*rates())),
+    lambda x: planned(control=x),
+    lambda x: planned(shares={"a": x, "b": 1}),
+    lambda x: planned(epoch_shares={"e": {"a": x, "b": 1}}),
+    lambda x: planned(better={"ctr": x}),
+    lambda x: experiment(horizon=x).report(),
+    lambda x: experiment(horizons={"ctr": x}).report(),
+    lambda x: experiment(covariates={"ctr": x}).report(),
+    lambda x: experiment(guardrails=(x,)).report(),
+    lambda x: planned(guardrails=(Safeguard(x),)),
+    lambda x: Safeguard("ctr", x),
+    lambda x: PlannedCovariate(x, 1.0),
+    lambda x: PlannedCovariate("ctr", x),
+    lambda x: SampleRatio({"a": x, "b": 1}).at({"a": 1}),
+    lambda x: SampleRatio({"a": 1, "b": 1}, k=x).at({"a": 1}),
+    lambda x: SampleRatio({"a": 1, "b": 1}).at({"a": x}),
+    lambda x: gates(planned(), x),
+    lambda x: gates(planned(), {"ctr": x}),
+    lambda x: gates(planned(), {"ctr": rates()[0]}, days=x),
+    lambda x: gates(planned(), {"ctr": rates()[0]}, days={"ctr": x}),
+    lambda x: experiment(min_days=3).report(days=x),
+    lambda x: experiment().report(x),
+    lambda x: experiment().report({"ctr.ratio/b": x}),
+    lambda x: experiment().readings(x),
+    lambda x: experiment().readings({"ctr.ratio/b (decided)": x}),
+    lambda x: Experiment(planned(), x),
+    lambda x: Experiment(planned(), {"": x}).report(),
+    lambda x: Experiment(planned(), {"": {"a": x}}).report(),
+    lambda x: Experiment(planned(), {"": {"a": {"ctr": x}}}).report(),
+    lambda x: Experiment(planned(), {}, {"": {"a": x}}).report(),
+    lambda x: Experiment(planned(), {}, {}, (), {1: {"": {"a": x}}}).report(),
     lambda x: curve().best(x),
     lambda x: curve().threshold_for(predicted_positive=x),
     lambda x: curve().interval(method=x),
@@ -112,3 +166,16 @@ def test_columns_of_any_type_are_refused_in_four_parts_and_change_nothing(
                 metric.update(**{**rows, name: column})
             assert error.value.where.startswith(name) and error.value.hint, (name, column)
             assert metric.to_bytes() == before, (name, column)
+
+
+def test_the_smallest_float_is_an_amount_of_information() -> None:
+    rate, other = rates()
+    reading = ConfidenceSequence(v_opt=5e-324).at(compare(rate, other))
+    assert reading.lower < 0 < reading.upper
+    assert not Guardrail(margin=0.1, v_opt=5e-324).at(compare(rate, other)).passed
+
+
+@pytest.mark.parametrize("k", [-1, 0, float("nan"), float("inf")])
+def test_the_weight_of_a_prior_is_a_positive_number(k: float) -> None:
+    with pytest.raises(SettingsError, match="k: expected a positive number of units"):
+        SampleRatio({"a": 1, "b": 1}, k=k)

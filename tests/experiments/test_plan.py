@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from streammetrics.core.errors import SettingsError
@@ -206,3 +207,26 @@ def test_a_direction_is_declared_for_a_metric_or_for_one_of_its_views() -> None:
     assert direction(better={"ctr": 0.5}) == "target 0.5"
     design = plan(better={"ctr": "lower", "ctr.ratio": "higher"})
     assert str(design.direction_of("ctr", "ctr", "ratio", NONE)) == "lower"  # as it is named
+
+
+def test_shares_of_numpy_are_kept_as_numbers_of_python() -> None:
+    shares = {"random": np.uint64(9), "bts": np.float32(0.5)}
+    declared = plan(shares=shares, epoch_shares={"b": shares}, min_days=np.int64(3))
+    for weights in (declared.weights("a"), declared.weights("b")):
+        assert weights == {"random": 9, "bts": 0.5}
+        assert [type(weight) for weight in weights.values()] == [int, float]
+    assert type(declared.min_days) is int
+    horizon = Horizon(units=np.float32(100), variance=np.float32(0.5), deff=np.int64(2))
+    assert horizon == Horizon(units=100.0, variance=0.5, deff=2)
+    assert [type(number) for number in (horizon.units, horizon.variance)] == [float, float]
+
+
+def test_information_that_is_too_large_for_a_float_is_none() -> None:
+    horizon = Horizon(units=100, baseline=0.1, deff=5e-324)
+    assert horizon.v_opt is None and "finite" in horizon.reason
+
+
+@pytest.mark.parametrize("ending", ["(guardrail)", "(decided)", "(since the decision)"])
+def test_a_variant_has_no_name_that_the_looks_give_to_readings_of_another(ending: str) -> None:
+    with pytest.raises(SettingsError, match="variants: expected names that do not end in"):
+        plan(variants=("random", "bts", f"bts {ending}"))

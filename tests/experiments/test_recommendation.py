@@ -226,3 +226,12 @@ def test_crashes_where_the_control_has_none_are_seen_at_once_and_their_end_too()
         f"Check the setup: check the logging first, because {odd}. Otherwise: ship, because ctr is "
         "better and guardrail crash is kept."
     )
+
+
+def test_with_nothing_that_decides_it_waits_and_says_so() -> None:
+    watched = (Safeguard("ctr", 0.05, required=False),)
+    advice = advised(planned(decision=(), guardrails=watched, horizons={}, better={}))
+    assert advice.action == "wait"
+    assert advice.sentence == (
+        "Wait: no metric that decides and no guardrail that must be kept has been compared yet."
+    )

@@ -193,3 +193,24 @@ def test_a_share_below_the_least_float_has_an_e_value() -> None:
     assert check.at({"a": 0, "b": 10**6}).log_e == pytest.approx(0.0)
     near = SampleRatio({"a": 1e-280, "b": 1}).at({"a": 3, "b": 10**6}).log_e
     assert SampleRatio({"a": 1e-320, "b": 1}).at({"a": 3, "b": 10**6}).log_e > near > 0
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint64, np.float32, np.float64])
+def test_numbers_of_numpy_are_evidence_as_those_of_python_are(kind: type) -> None:
+    counts = {"random": 500, "bts": 500}
+    weights = {"random": kind(1), "bts": kind(2)}
+    expected = SampleRatio({"random": 1, "bts": 2}).at(counts)
+    assert SampleRatio(weights).at(counts).log_e == expected.log_e
+    if np.issubdtype(kind, np.integer):
+        given = {name: kind(n) for name, n in counts.items()}
+        assert SampleRatio(weights).at(given).log_e == expected.log_e
+    arms = {name: units(ids) for name, ids in (("random", range(500)), ("bts", range(900, 1400)))}
+    declared = Experiment(plan(shares=weights), {}, arms)
+    assert declared.srm().log_e == expected.log_e and expected.alarm
+
+
+def test_epochs_that_differ_in_a_space_have_alarms_of_their_own() -> None:
+    start = day(range(800), range(10_000, 10_200), "a")
+    late = day(range(2000, 2500), range(3000, 3500), "a ")
+    report = followed([Experiment(plan(), {}, looks) for looks in (start, {**start, **late})])
+    assert report.srm.epoch == "a " and report.srm.earlier == ("a",) and not report.srm.alarm

@@ -333,3 +333,21 @@ def test_nothing_is_shipped_before_the_planned_days() -> None:
         assert recommendation.action == action and recommendation.sentence.endswith(ending)
     worse = two((3600, 20_000), (3000, 20_000), min_days=14, horizon=Horizon(mde=0.02), **UP)
     assert worse.report(days=1.0).recommendation.action == "do_not_ship"
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_harm_below_the_margin_is_not_said_to_be_none(required: bool) -> None:
+    rail = Safeguard("x", 0.03, required=required)
+    arms = {"random": (1000, 1000), "bts": (1300, 750)}
+    states = {
+        name: {"ctr": clicks(ctr, 10_000), "x": clicks(x, 10_000)}
+        for name, (ctr, x) in arms.items()
+    }
+    declared = plan(guardrails=(rail,), horizon=Horizon(mde=0.01), **UP)
+    guarded = Experiment(declared, states).report().findings[1]
+    assert guarded.verdict == "open" and guarded.anytime_upper < 0
+    clause = "Some harm to x (bts - random) is shown, but not as much as its margin"
+    if required:
+        clause = "It is not shown yet that x (bts - random) keeps its guardrail"
+    assert guarded.sentence.startswith(f"{clause}: harm of at least 0.0")
+    assert " is shown, and harm of up to 0.0" in guarded.sentence

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
+from streammetrics import SettingsError, experiments
 from streammetrics_consumers.config.event import MAX_VARIANTS, EventConfig, is_variant
 from streammetrics_consumers.config.keys import ValueKind, read_keys, state_key
 from streammetrics_consumers.config.kinds import Choice, FieldPath
@@ -78,6 +79,7 @@ def event_arms(section: Section, event: EventConfig) -> DeclaredArms:
         expected = "at least two variants, since there is an [experiment]"
         hint = 'declare them, such as ["control", "new"]'
         section.problem("[event] variants", expected, event.variants, hint)
+    _require_names_of_a_plan(section, "[event] variants", event.variants or ())
     return DeclaredArms(event.variant or "", event.variants or ())
 
 
@@ -98,12 +100,22 @@ def read_arms(
     names = tuple(merged) or event.variants or ()
     if section.raw("variants") is None and len(names) < 2:
         section.bad("variants", _EXPECTED, _HINT)
+    _require_names_of_a_plan(section, section.where("variants"), names)
     if all(values == (arm,) for arm, values in merged.items()):
         merged = {}
     if keys.units == "closed" and not is_exposed:
         expected = '"so_far", since its arms are not those of exposures'
         section.bad("units", expected, "leave it out, or take the arms from [exposures]")
     return DeclaredArms(path, names, merged, True, is_exposed, keys.units)
+
+
+def _require_names_of_a_plan(section: Section, where: str, names: Sequence[str]) -> None:
+    if len(names) < 2:
+        return  # refused already
+    try:
+        experiments.Plan(control=names[0], variants=tuple(names), decision=("any",))
+    except SettingsError as error:
+        section.problem(where, error.expected, list(names), error.hint)
 
 
 def _read_values(section: Section) -> dict[str, tuple[str, ...]]:

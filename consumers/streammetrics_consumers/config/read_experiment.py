@@ -9,7 +9,7 @@ from typing import Final, TypeGuard
 
 from streammetrics import InputError, Paired
 from streammetrics.experiments import keeps_units, needs_one_epoch
-from streammetrics.results import Direction, direction_of, views_of
+from streammetrics.results import Direction, direction_of, headlines_of, views_of
 from streammetrics_consumers.config.arms import DeclaredArms
 from streammetrics_consumers.config.event import EventConfig, read_where
 from streammetrics_consumers.config.experiment import (
@@ -220,8 +220,11 @@ def _is_per_unit(metric: MetricConfig, unit: str | None) -> bool:
     return groups.path == unit and groups.kind in ("hashed_id", "text_id")
 
 
-def _read_name(section: Section, key: str, metrics: Sequence[MetricConfig]) -> str:
-    """The value of a key: the name of a metric, or of a view, that an experiment can compare."""
+def _read_name(
+    section: Section, key: str, metrics: Sequence[MetricConfig], taken: set[str] | None = None
+) -> str:
+    """The value of a key: the name of a metric, or of a view, that an experiment can compare.
+    taken: the views named so far, each with its metric, if a second name of one is refused."""
     name = section.raw(key)
     watched = find_watched(name, metrics)
     if watched is None:
@@ -234,7 +237,8 @@ def _read_name(section: Section, key: str, metrics: Sequence[MetricConfig]) -> s
     if isinstance(metric.empty, Paired):
         hint = "name a metric of one model; the difference of two has its interval in results"
         section.refuse(key, "a metric without models", hint)
-    views = list(views_of(metric.plain.compute()))
+    figures = metric.plain.compute()
+    views = list(views_of(figures))
     if view is not None and view not in views:
         expected, hint = f"a view of {metric.name}", did_you_mean(view, views)
         if "(" not in view:
@@ -244,6 +248,11 @@ def _read_name(section: Section, key: str, metrics: Sequence[MetricConfig]) -> s
         except InputError as error:
             expected = expected if error.where == "view" else f"{expected} with {error.expected}"
             section.refuse(key, expected, error.hint)
+    if taken is not None:
+        whole = f"{metric.name}.{view or next(iter(headlines_of(figures)), '')}"
+        if whole in taken:
+            section.refuse(key, f"another view than {whole}", "remove the repetition")
+        taken.add(whole)
     return str(name)
 
 
@@ -260,24 +269,20 @@ def _read_decision(section: Section, metrics: Sequence[MetricConfig]) -> tuple[s
     expected = f"a list of 1 to {MAX_WATCHED} different metrics"
     hint = 'name the metrics that decide, such as ["ctr"]'
     names = section.elements("decision", expected, hint, least=1, most=MAX_WATCHED)
-    if len(set(map(str, names.table.values()))) < len(names.table):
-        section.bad("decision", expected, hint)
-        return ()
-    return tuple(names.each(lambda names, key: _read_name(names, key, metrics)))
+    views = set[str]()
+    return tuple(names.each(lambda names, key: _read_name(names, key, metrics, views)))
 
 
 def _read_guardrails(
     section: Section, metrics: Sequence[MetricConfig]
 ) -> tuple[GuardrailConfig, ...]:
-    names = set[str]()
+    views = set[str]()
 
     def read_guardrail(rails: Section, key: str) -> GuardrailConfig:
         entry = rails.entry(key, f"write {_GUARDRAIL}")
         keys = section.inner(f"[{section.title[1:-1]}.guardrails{key}]", entry.table, between=" ")
         rail = read(keys, GuardrailConfig)
-        if _read_name(entry, "metric", metrics) in names:
-            entry.refuse("metric", "another metric", "remove the repetition")
-        names.add(rail.metric)
+        _read_name(entry, "metric", metrics, views)
         return rail
 
     expected = f"a list of at most {MAX_WATCHED} tables"

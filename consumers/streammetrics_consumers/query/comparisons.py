@@ -9,7 +9,7 @@ result, that result has the interval of the groups.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -60,7 +60,7 @@ from streammetrics_consumers.query.turns import checkpoint
 from streammetrics_consumers.query.user_intervals import Users, with_user_interval
 
 if TYPE_CHECKING:
-    from streammetrics.experiments import Report, SampleRatioFound
+    from streammetrics.experiments import Finding, Report, SampleRatioFound
 
 T = TypeVar("T")
 
@@ -283,17 +283,26 @@ def verdict(
         state = "decided"
     elif all(decision.verdict == "not_started" for decision in decisions):
         state = "early"
-    sentences = [decision.sentence for decision in (shown or decisions)]
-    if len(sentences) > 1 and not shown:
-        sentences = [f"No difference shown yet in any of {len(sentences)} comparisons."]
-        if state == "early":
-            sentences = [f"Too early to judge any of {len(decisions)} comparisons."]
-        sentences += [decision.sentence for decision in decisions if decision.verdict == "faded"]
-    elif shown and len(shown) < len(decisions):
-        sentences.append(
-            f"{len(decisions) - len(shown)} of {len(decisions)} comparisons show no difference yet."
-        )
+    several = shown if len(decisions) > 1 else decisions
+    sentences = [decision.sentence for decision in several]
+    if len(decisions) > 1:
+        sentences += _others(decisions, len(shown), state)
     return state, " ".join((*broken, *sentences))
+
+
+def _others(decisions: Sequence[Finding], n_shown: int, state: ExperimentState) -> Iterator[str]:
+    """Sentences on the decisions that show no difference."""
+    n, faded = len(decisions), [row.sentence for row in decisions if row.verdict == "faded"]
+    n_open = n - n_shown - len(faded)
+    if state == "early":
+        yield f"Too early to judge any of {n} comparisons."
+    elif n_open == n:
+        yield f"No difference shown yet in any of {n} comparisons."
+    elif n_open:
+        yield f"{n_open} of {n} comparisons show no difference yet."
+    if faded:
+        yield f"In {len(faded)} of {n} comparisons the effect has changed since the decision."
+    yield from faded
 
 
 def experiment_answer(

@@ -136,7 +136,7 @@ def _rails(rows: Iterable[WindowFinding]) -> Iterator[str]:
     if n_kept:
         yield f"{formatting.count(n_kept)} {_guardrails(n_kept)} kept"
     if watched := [_label(row) for row in every if row not in rails]:
-        yield f"no harm shown to {_listed(watched)}"
+        yield f"{_guardrails(len(watched))} not broken: {_listed(watched)}"
 
 
 def _guardrails(n: int) -> str:

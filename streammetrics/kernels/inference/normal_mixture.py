@@ -67,13 +67,14 @@ def tuned(v_opt: float, alpha: float) -> float:
 
     ρ = v_opt / L with L = 2 ln(1/α) + ln(1 + 2 ln(1/α)). The optimal L is the root of
     L = 2 ln(1/α) + ln(1 + L), which makes `multiplier` at v_opt smaller by less than 1e-3 of its
-    size. 0 < alpha < 1, v_opt > 0; for a one-sided bound, pass twice its alpha.
+    size. 0 < alpha < 1, v_opt > 0; for a one-sided bound, pass twice its alpha. It never underflows
+    to 0; the interval holds with any other ρ as well.
 
     >>> round(1 / tuned(1.0, 0.05), 6)
     7.936155
     """
     base = -2.0 * math.log(alpha)
-    return v_opt / (base + math.log1p(base))
+    return max(v_opt / (base + math.log1p(base)), sys.float_info.min)
 
 
 def multiplier(v: float, rho: float, alpha: float) -> float:

@@ -144,7 +144,17 @@ def test_a_bad_setting_says_what_is_expected_and_what_to_do() -> None:
         ('decision = ["ctr"]', "control", "compared with"),
         ('control = "c"\ndecision = ["ctr"]', "control", "one of [event] variants"),
         ('control = "a"', "decision", "a list of 1 to 100"),
-        ('control = "a"\ndecision = ["ctr", "ctr"]', "decision", "different"),
+        ('control = "a"\ndecision = ["ctr", "ctr"]', "decision[1]", "another view"),
+        (
+            'control = "a"\ndecision = ["ctr", "ctr.ratio"]',
+            "decision[1]",
+            "another view than ctr.ratio",
+        ),
+        (
+            f'{PLAIN}\nguardrails = [{{ metric = "auc.auc" }}, {{ metric = "auc" }}]',
+            "guardrails[1].metric",
+            "another view than auc.auc",
+        ),
         ('control = "a"\ndecision = ["ctx"]', "decision[0]", "did you mean `ctr`?"),
         ('control = "a"\ndecision = ["auc.gin"]', "decision[0]", "did you mean `gini`?"),
     ):
@@ -198,6 +208,8 @@ def test_an_experiment_needs_variants_and_mostly_a_unit() -> None:
     for variants in ("", 'variants = ["a"]'):
         event = EVENT.replace('variants = ["a", "b"]', variants)
         refused("[event] variants", "at least two", PLAIN, event=event)
+    event = EVENT.replace('["a", "b"]', '["a", "b", "b (decided)"]')
+    refused("[event] variants", "names that do not end in", PLAIN, event=event)
     event = EVENT.replace('user = "user"', "")
     refused("unit", 'cluster = "none"', 'control = "a"\ndecision = ["ctr"]', event=event)
     several = f'{PLAIN}\non_several_variants = "error"'

@@ -223,6 +223,11 @@ def test_fields_that_only_experiments_with_names_read_are_optional() -> None:
         ),
         ("[experiments.ranker] variants", "a list of 2 to", entry(f"{PLAIN}variants = 3")),
         ("[experiments.ranker] variant", "a dotted path", entry(f'{TWO}variant = "a..b"')),
+        (
+            "[experiments.ranker] variants",
+            "names that do not end in",
+            entry(f'{PLAIN}variants = {{ a = ["1"], "b (guardrail)" = ["2"] }}'),
+        ),
         ("[experiments.ranker] start", "a time with a zone", entry(f"{TWO}start = 2024-01-01")),
         (
             "[experiments.ranker] start",

@@ -205,6 +205,24 @@ def test_several_comparisons_are_counted(
     )  # fmt: skip
 
 
+def test_a_comparison_that_faded_is_not_one_without_a_difference(
+    decision: tuple[DeclaredExperiment, WindowFinding],
+) -> None:
+    experiment, row = decision
+    open_, won = judged(row, "no_difference_yet"), judged(row, "better", "new is better.")
+    faded = judged(row, "faded", "It faded.")
+    said = "In 1 of 2 comparisons the effect has changed since the decision. It faded."
+    assert verdict(experiment, [faded]) == ("undecided", "It faded.")
+    assert verdict(experiment, [won, faded]) == ("decided", f"new is better. {said}")
+    assert verdict(experiment, [open_, faded]) == (
+        "undecided", f"1 of 2 comparisons show no difference yet. {said}",
+    )  # fmt: skip
+    assert verdict(experiment, [faded, faded]) == (
+        "undecided",
+        "In 2 of 2 comparisons the effect has changed since the decision. It faded. It faded.",
+    )
+
+
 def test_doubt_and_a_broken_guardrail_are_said_first(
     decision: tuple[DeclaredExperiment, WindowFinding],
 ) -> None:

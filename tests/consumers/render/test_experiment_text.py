@@ -6,6 +6,7 @@ from streammetrics_consumers.query.answers import ProgressAnswer
 from streammetrics_consumers.query.rows import WindowFinding
 from streammetrics_consumers.render.experiment_text import _axes, arms_of, progress_text
 
+from streammetrics.experiments import Safeguard
 from tests.consumers.answer_rows import altered
 from tests.consumers.render.corpus import corpus
 
@@ -48,6 +49,16 @@ def test_each_treatment_is_one_line_that_names_unresolved_guardrails() -> None:
     [summary] = arms_of([row("ctr", "disbelieved"), row("r", "broken")])
     assert (summary.tone, summary.line) == ("bad", "ctr disbelieved; guardrail broken: r")
     assert [arm.tone for arm in arms_of([row("ctr", "better"), row("r", "kept")])] == ["good"]
+
+
+def test_a_guardrail_that_is_only_watched_is_not_said_to_have_no_harm() -> None:
+    watched = [
+        altered(row(name, "open"), safeguard=Safeguard(name, 0.1, required=False)) for name in "rs"
+    ]
+    assert next(arms_of([row("ctr", "better"), watched[0]])).line.endswith(
+        "; guardrail not broken: r"
+    )
+    assert next(arms_of(watched)).line == "guardrails not broken: r, s"
 
 
 def test_a_metric_with_several_views_has_them_in_its_label() -> None:
