@@ -91,6 +91,7 @@ def test_one_error_lists_every_bad_setting() -> None:
 def test_a_bad_setting_says_where_it_is_and_what_to_do() -> None:
     refused("[source] kind", "did you mean `kafka`?", source='kind = "kafak"')
     refused("[servers]", "did you mean `server`?", rest="[servers]\nport = 1")
+    refused("[event] variants", "different texts", event=EVENT.replace('"b"', '"b\\u0000"'))
 
     def metric(where: str, message: str, entry: str, **parts: str) -> None:
         refused(f"[metrics] {where}", message, metrics=entry, **parts)
