@@ -121,10 +121,13 @@ def _each(states: PerKey) -> Iterator[Accumulator]:
 
 
 def _days(now: StoreView, panes: Iterable[Pane]) -> float:
-    """The days from the first event to the newest one; nan if the first is not known, because its
-    window is no longer kept."""
-    starts = [pane.start_ms for pane in panes if pane.start_ms is not None]
+    """The days from the first window to the newest event; nan if the first is no longer kept, or if
+    the days from the first event, which came somewhere in it, may be less than half of them."""
+    windows = [(p.start_ms, p.end_ms) for p in panes if p.start_ms is not None]
     newest_ms, floor_ms = now.snapshot.greatest_event_ms, now.version.generation.floor_ms
-    if not starts or newest_ms is None or (floor_ms is not None and min(starts) <= floor_ms):
+    start_ms, end_ms = min(windows, default=(None, None))
+    if newest_ms is None or start_ms is None or end_ms is None:
         return math.nan
-    return (newest_ms - min(starts)) / DAY_MS
+    is_first = floor_ms is None or start_ms > floor_ms
+    is_certain = 2 * (newest_ms - end_ms) >= newest_ms - start_ms
+    return (newest_ms - start_ms) / DAY_MS if is_first and is_certain else math.nan
