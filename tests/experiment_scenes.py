@@ -172,6 +172,7 @@ def write(experiments: Mapping[str, Declared], metrics: Mapping[str, str], folde
             f"[experiments.{name}]",
             *(f"{key} = {json.dumps(value)}" for key, value in keys.items()),
             f"guardrails = [{guardrails}]",
+            "" if "start = " in declared.more else "start = 2024-10-04T00:00:00Z",
             declared.more,
         ]
     path = folder / "config.toml"

@@ -210,17 +210,20 @@ def gate_of(
 def _last(plan: Plan, arms: tuple[str, ...]) -> tuple[str, tuple[float, float]] | None:
     """The arm that has its rows last, "" if all have them at once, and its least and greatest share
     of the epochs that are compared, in which each arm has some; None if there is none."""
-    epochs = [plan.weights(epoch) for epoch in plan.epochs or ("",)]
-    compared = [weights for weights in epochs if all(weights[name] for name in arms)]
+    epochs = [_shares(plan, epoch) for epoch in plan.epochs or ("",)]
+    compared = [shares for shares in epochs if all(shares[name] for name in arms)]
     if not compared:
         return None
-    used = {
-        name: sorted(weights[name] / math.fsum(weights.values()) for weights in compared)
-        for name in arms
-    }
+    used = {name: sorted(shares[name] for shares in compared) for name in arms}
     last = min(arms, key=lambda name: used[name])
     alike = len(arms) > 1 and all(used[name] == used[last] for name in arms)
     return "" if alike else last, (used[last][0], used[last][-1])
+
+
+def _shares(plan: Plan, epoch: str) -> dict[str, float]:
+    weights = plan.weights(epoch)
+    total = math.fsum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
 
 
 def _named(watched: str, earlier: Mapping[str, Accumulator]) -> tuple[str, str | None]:

@@ -203,10 +203,11 @@ def test_what_can_never_be_judged_says_why_beforehand() -> None:
     shares = {"decision": ("m.p95",), "epochs": ("a", "b")}
     assert "a quantile is of one epoch" in gate(ExactQuantiles(), **shares).reason
     assert "fix the threshold" in gate(HistogramAUC(), decision=("m.best_f_beta(1)",)).reason
-    none = gate(Ratio(), shares={"old": 1})
-    assert none.sentence() == (
-        "m of new cannot be judged: no rows are planned for old and new together."
-    )
+    for state in (Ratio(), clicks(24, 10_000)):
+        for weights in ({"old": 1}, {"old": 1e308, "new": 1e-308}):
+            assert gate(state, 3, shares=weights).sentence() == (
+                "m of new cannot be judged: no rows are planned for old and new together."
+            )
 
 
 def test_of_an_effect_within_rows_only_the_treatment_waits() -> None:

@@ -196,6 +196,7 @@ decision = ["revenue"]
 guardrails = [{ metric = "crashed", margin = 0.02 }]
 metrics = ["conversion"]
 mdes = { revenue = 2.0, crashed = 0.02 }
+start = 2024-01-01T00:00:00Z
 days = 14
 look_every_s = 10
 
@@ -207,6 +208,7 @@ control = "old"
 decision = ["clicks"]
 guardrails = [{ metric = "crashed", margin = 0.02 }]
 mdes = { clicks = 0.5, crashed = 0.02 }
+start = 2024-01-01T00:00:00Z
 days = 14
 look_every_s = 10
 
@@ -217,6 +219,7 @@ variants = ["a", "b"]
 control = "a"
 decision = ["revenue"]
 mdes = { revenue = 2.0 }
+start = 2024-01-01T00:00:00Z
 days = 14
 look_every_s = 10
 
@@ -228,6 +231,7 @@ control = "usual"
 shares = { usual = 0.95, low = 0.05 }
 decision = ["revenue"]
 mdes = { revenue = 4.0 }
+start = 2024-01-01T00:00:00Z
 days = 14
 look_every_s = 10
 
@@ -240,6 +244,7 @@ control = "now"
 units = "closed"
 decision = ["revenue"]
 mdes = { revenue = 2.0 }
+start = 2024-01-01T00:00:00Z
 days = 14
 look_every_s = 10
 

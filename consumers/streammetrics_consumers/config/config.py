@@ -43,7 +43,7 @@ from streammetrics_consumers.config.exposures import (
 )
 from streammetrics_consumers.config.hooks import HookConfig, read_hooks
 from streammetrics_consumers.config.join import JoinConfig, OutcomeConfig, read_join
-from streammetrics_consumers.config.keys import Key, keys_of, read
+from streammetrics_consumers.config.keys import Key, keys_of, read, secret_keys
 from streammetrics_consumers.config.marks import Mark
 from streammetrics_consumers.config.metric_entry import MetricEntry
 from streammetrics_consumers.config.metrics import (
@@ -54,6 +54,7 @@ from streammetrics_consumers.config.metrics import (
 )
 from streammetrics_consumers.config.read_experiments import read_experiments
 from streammetrics_consumers.config.section import (
+    ALL_KEYS,
     ConfigError,
     Override,
     Problem,
@@ -288,7 +289,9 @@ def load_config(
     directory, kind = path.resolve().parent, ""
 
     def section(name: str) -> Section:
-        return Section(name, document.get(name, {}), problems, flags.get(name), source=kind)
+        secrets = (ALL_KEYS,) if name == "hooks" else secret_keys(TABLES.get(name, {}))
+        table = document.get(name, {})
+        return Section(name, table, problems, flags.get(name), source=kind, secrets=secrets)
 
     def is_given(name: str) -> bool:
         return name in document or name in flags

@@ -114,7 +114,7 @@ def _role(doc: str) -> str | None:
 
 def is_variant(value: object) -> bool:
     """Whether this may be the name of a variant."""
-    return isinstance(value, str) and 0 < len(value) <= 200
+    return isinstance(value, str) and 0 < len(value) <= 200 and "\0" not in value
 
 
 @dataclass(frozen=True, slots=True)

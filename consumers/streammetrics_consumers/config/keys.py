@@ -9,7 +9,7 @@ the same for a key that changes the states, and so needs a new generation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
@@ -72,8 +72,9 @@ class Key:
 
     doc: its meaning. in_states: whether a new value changes the states, and so needs a new
     generation. name: "" if it is that of the field. secret: whether the value is left out of the
-    repr. of: the kinds of sources that have it, empty for all; needed: whether these require it.
-    shown: its default as the page has it, if the value itself does not say it.
+    repr, and of the message that refuses it. of: the kinds of sources that have it, empty for all;
+    needed: whether these require it. shown: its default as the page has it, if the value itself
+    does not say it.
     """
 
     kind: ValueKind[object]
@@ -140,6 +141,11 @@ state_key: Final = Declaration(in_states=True)
 def keys_of(table: type[object]) -> dict[str, Key]:
     """The keys that a dataclass declares, by name, in their order."""
     return {name: declared for _, name, declared in _keys(table)}
+
+
+def secret_keys(keys: Mapping[str, Key]) -> tuple[str, ...]:
+    """The names of those whose values no message shows."""
+    return tuple(name for name, declared in keys.items() if declared.secret)
 
 
 def read(section: Section, table: type[C]) -> C:

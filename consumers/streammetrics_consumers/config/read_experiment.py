@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -358,7 +359,12 @@ def _read_shares(section: Section, variants: Sequence[str]) -> tuple[Mapping[str
         ):
             expected = "a table with a positive weight for each of variants"
             section.refuse(key, expected, "write for example { control = 1, new = 1 }")
-        return {name: float(table[name]) for name in variants}
+        weights = {name: float(table[name]) for name in variants}
+        total = sum(weights.values())
+        if not (total < math.inf and min(weights.values()) / total > 0):
+            expected = "weights with a finite sum, of which each is a share above 0"
+            section.refuse(key, expected, "write for example { control = 99, new = 1 }")
+        return weights
 
     if isinstance(section.raw("shares"), list):
         hint = "leave it out if the shares are equal"

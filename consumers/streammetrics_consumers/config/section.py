@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple, NoReturn, TypeVar
@@ -20,6 +20,8 @@ from streammetrics_consumers.model.paths import is_path
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _A_NAME: Final = "a name of 1 to 64 letters, digits, - and _"
 MANY: Final = 1 << 30  # more than the elements of a list
+ALL_KEYS: Final = "*"  # among the secret ones
+_KINDS: Final = {dict: "a table", list: "a list", str: "a text", bool: "true or false"}
 
 T = TypeVar("T")
 Value = str | int | float | bool
@@ -68,6 +70,11 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def kind_shown(value: object) -> str:
+    """What a value is, for a message that must not show it: a part of it may be a secret."""
+    return "nothing" if value is None else _KINDS.get(type(value), "a number or a time")
+
+
 def did_you_mean(name: str, known_names: Sequence[str], otherwise: str = "") -> str:
     """The hint for an unknown name. otherwise: the hint if no known name is similar."""
     close = difflib.get_close_matches(name, known_names, n=1, cutoff=0.6)
@@ -88,22 +95,32 @@ class Section:
         problems: list[Problem],
         overrides: Mapping[str, Override] | None = None,
         source: str = "",
+        secrets: Collection[str] = (),
     ) -> None:
-        """source: the kind of source whose events the paths in this table refer to."""
+        """source: the kind of source whose events the paths in this table refer to. secrets: the
+        keys whose values no message shows."""
         self.name = name
         self.title, self.place = f"[{name}]", f"[{name}] "  # of itself, and before its keys
-        self.problems, self.source = problems, source
+        self.problems, self.source, self.secrets = problems, source, secrets
         self.lacking = set[str]()  # keys without a good value
         self.asked: list[str] = []
         self.overrides = overrides or {}
         if not isinstance(table, dict):
-            self.problem(self.title, "a table", table, f"write {self.title} on a separate line")
+            hint = f"write {self.title} on a separate line"
+            got = kind_shown(table) if secrets else shown(table)
+            self.problems.append(Problem(self.title, "a table", got, hint))
             table = {}
         self.table: dict[str, object] = table
 
-    def inner(self, title: str, table: Mapping[str, object], between: str = ".") -> Section:
+    def inner(
+        self,
+        title: str,
+        table: Mapping[str, object],
+        between: str = ".",
+        secrets: Collection[str] = (),
+    ) -> Section:
         """A table in this one, with its name in messages, and what stands before that of a key."""
-        section = Section("", dict(table), self.problems, source=self.source)
+        section = Section("", dict(table), self.problems, source=self.source, secrets=secrets)
         section.title, section.place = title, f"{title}{between}"
         return section
 
@@ -160,7 +177,8 @@ class Section:
 
     def bad(self, key: str, expected: str, hint: str) -> None:
         """Record a problem with the value of `key`."""
-        self.problem(self.where(key), expected, self.raw(key), hint)
+        got = self._shown(key, self.raw(key))
+        self.problems.append(Problem(self.where(key), expected, got, hint))
 
     def refuse(self, key: str, expected: str, hint: str) -> NoReturn:
         """Record a problem with the value of `key`, and end its reading."""
@@ -218,9 +236,10 @@ class Section:
                 self.unknown(f"{place or self.place}{key}", "a known key", key, self.asked)
         for key, override in self.overrides.items():
             if key not in self.asked:
-                self.problem(
-                    override.where,
-                    "a setting that applies here",
-                    override.value,
-                    "leave it out for this config",
-                )
+                expected = "a setting that applies here"
+                got, hint = self._shown(key, override.value), "leave it out for this config"
+                self.problems.append(Problem(override.where, expected, got, hint))
+
+    def _shown(self, key: str, value: object) -> str:
+        names = {ALL_KEYS, key.partition(".")[0]}  # flags of the client are `client.key`
+        return shown(value) if names.isdisjoint(self.secrets) else kind_shown(value)

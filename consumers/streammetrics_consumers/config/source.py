@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 
 from streammetrics_consumers.config.keys import Required, ValueKind, key, keys_of, read_keys
 from streammetrics_consumers.config.kinds import Choice, FilePath, Several, Text, Whole
-from streammetrics_consumers.config.section import Problem, RefusedSetting, Section, Value
+from streammetrics_consumers.config.section import ALL_KEYS, Problem, RefusedSetting, Section, Value
 
 MAX_TOPICS: Final = 32
 
@@ -122,7 +122,7 @@ class SourceConfig:
         Choice(LIBRARIES), "kafka-python", "the Kafka client library", of=("kafka",)
     )
     client: Mapping[str, Value] = key(
-        ValueKind("table"), {}, "settings of the Kafka client", of=("kafka",)
+        ValueKind("table"), {}, "settings of the Kafka client", of=("kafka",), secret=True
     )
     max_event_bytes: int = key(
         Whole(64, 16 << 20, " of bytes"), 262_144, "larger events go to quarantine"
@@ -179,7 +179,7 @@ def _client(section: Section, kind: str) -> Mapping[str, Value]:
     if kind == "kafka":
         flags = [flag for flag in section.overrides if flag.startswith("client.")]
         client = client | {flag.removeprefix("client."): section.raw(flag) for flag in flags}
-    settings = section.inner("[source.client]", client, between=" ")
+    settings = section.inner("[source.client]", client, between=" ", secrets=(ALL_KEYS,))
     for setting, value in client.items():
         if setting in OWNED_CLIENT_KEYS:
             settings.bad(setting, "a setting that is not reserved", "remove it; the source sets it")

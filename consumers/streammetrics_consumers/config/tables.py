@@ -138,6 +138,7 @@ class StoreConfig:
         "follow as a query (`?sslmode=verify-full`, `?options=-csearch_path%3DSCHEMA`). "
         "PGPASSWORD or `~/.pgpass` keeps the password out of it. PgBouncer works in transaction "
         "mode; choose a schema there with `ALTER ROLE ... SET search_path`",
+        secret=True,
     )
     commit_interval_s: float = key(
         Real(0.01, 3600, " of seconds"), 5.0, "the time between two commits"

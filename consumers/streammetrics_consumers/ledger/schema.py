@@ -36,6 +36,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     Connection,
+    Dialect,
     Double,
     ForeignKey,
     Index,
@@ -45,6 +46,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    TypeDecorator,
     UniqueConstraint,
     inspect,
     select,
@@ -52,6 +54,27 @@ from sqlalchemy import (
 
 VERSION: Final = 9
 STORE_ID: Final = "store_id"  # the key of the store's id in `meta`
+
+
+class AnyText(TypeDecorator[str]):
+    """A text with names that events have, in which any character may stand. PostgreSQL has no NUL,
+    so there two characters stand for it, and two for the first of these."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """The text as it is stored."""
+        if value is None or dialect.name != "postgresql":
+            return value
+        return value.replace("\x1a", "\x1a1").replace("\0", "\x1a0")
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        """The text as it was."""
+        if value is None or dialect.name != "postgresql":
+            return value
+        return value.replace("\x1a0", "\0").replace("\x1a1", "\x1a")
+
 
 _tables = MetaData()
 # SQLite numbers rows by itself only in a column whose type is INTEGER, and there it has 64 bits.
@@ -245,13 +268,13 @@ look_reading = Table(
     "look_reading",
     _tables,
     Column("look", _Id, ForeignKey(look.c.id), primary_key=True),
-    Column("comparison", Text, primary_key=True),
+    Column("comparison", AnyText, primary_key=True),
     Column("effect", Double),  # NULL where undefined
     Column("lower", Double, nullable=False),
     Column("upper", Double, nullable=False),
     Column("log_e", Double, nullable=False),
     Column("gated", Boolean, nullable=False),
-    Column("reason", Text, nullable=False),
+    Column("reason", AnyText, nullable=False),
 )
 
 period = Table(
@@ -283,9 +306,9 @@ hook = Table(
     Column("experiment", String(64), nullable=False),  # its fingerprint
     Column("name", String(64), nullable=False),  # of the experiment in the config
     Column("event", String(32), nullable=False),
-    Column("metric", Text, nullable=False),
-    Column("arm", Text, nullable=False),
-    Column("episode", Text, nullable=False),
+    Column("metric", AnyText, nullable=False),
+    Column("arm", AnyText, nullable=False),
+    Column("episode", AnyText, nullable=False),
     Column("subject", String(64), nullable=False),  # the hash of these: no event is there twice
     Column("key", String(64), nullable=False),  # by which the receiver recognizes a repetition
     Column("body", LargeBinary, nullable=False),

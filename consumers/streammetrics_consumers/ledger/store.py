@@ -286,6 +286,8 @@ def shown(url: str) -> str:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
         return f"{url.split('://')[0]}://..."
+    if "@" in (parsed.host or ""):  # a password with one, of which the host has the end
+        return f"{parsed.drivername}://..."
     secret = {key: "***" for key in parsed.query if "password" in key.lower()}
     return parsed.update_query_dict(secret).render_as_string(hide_password=True)
 
@@ -302,6 +304,8 @@ def connect(url: str, *, create: bool, busy_s: float) -> tuple[Engine, str]:
             f"store {shown(url)}: {_EXPECTED}, got an invalid URL; correct it"
         ) from None
     name = shown(url)
+    if "@" in (parsed.host or ""):
+        raise NotAStore(f"store {name}: {_EXPECTED}, got @ twice; write %40 in a password")
     if parsed.drivername in ("sqlite", "sqlite+pysqlite"):
         return _sqlite(parsed, name, create, busy_s), name
     if parsed.drivername in ("postgresql", "postgres", "postgresql+psycopg"):

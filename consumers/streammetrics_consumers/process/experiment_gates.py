@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
 from streammetrics import Accumulator, PerKey, StateError
 from streammetrics.experiments import Plan, gates
@@ -15,20 +15,31 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.experiment import ExperimentConfig
 from streammetrics_consumers.config.metric_entry import without_groups
 from streammetrics_consumers.ledger.delta_metadata import groupings_of, state_of
+from streammetrics_consumers.ledger.descriptions import Description, as_started
 from streammetrics_consumers.ledger.former_states import unless_damaged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.store_view import StoreView, view
-from streammetrics_consumers.model.generation import UNITS, Pane, experiment_set, is_unit_sums
+from streammetrics_consumers.model.generation import (
+    EXPERIMENT,
+    UNITS,
+    Generation,
+    Pane,
+    experiment_set,
+    is_unit_sums,
+)
 from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query.experiment_plan import plan_of
 
 MAX_STATE_BYTES: Final = 64 << 20  # of the stored states of one metric
 
 
-def gate_lines(config: Config, ledger: Ledger | None) -> list[str]:
+def gate_lines(
+    config: Config, ledger: Ledger | None, running: Generation | None = None
+) -> list[str]:
     """A sentence for each decision metric and guardrail of each experiment that is not archived.
 
-    ledger: the store, if something is counted there. A metric of which it says nothing, because it
+    ledger: the store, if something is counted there. running: the generation that goes on, in which
+    an experiment keeps the plan that it began with. A metric of which it says nothing, because it
     is new, or its settings are others, or its states are very large or another version's, has its
     gate in words. StateError for damaged states.
     """
@@ -36,12 +47,16 @@ def gate_lines(config: Config, ledger: Ledger | None) -> list[str]:
         line
         for name, experiment in config.experiments.items()
         if not experiment.archived
-        for line in _experiment_lines(config, name, experiment, ledger)
+        for line in _experiment_lines(config, name, experiment, ledger, running)
     ]
 
 
 def _experiment_lines(
-    config: Config, experiment_name: str, experiment: ExperimentConfig, ledger: Ledger | None
+    config: Config,
+    experiment_name: str,
+    experiment: ExperimentConfig,
+    ledger: Ledger | None,
+    running: Generation | None,
 ) -> list[str]:
     prefix = f"{experiment_set(experiment_name)}/"
     title = f"experiment {experiment_name}" if experiment_name else "experiment"
@@ -61,7 +76,7 @@ def _experiment_lines(
             continue
         if counted is not None:
             earlier[name], days[name] = counted
-    plan = plan_of_config(experiment)
+    plan = plan_of_config(experiment, _values(config, experiment_set(experiment_name), running))
     metric_gates = gates(plan, earlier, days=days)
     lines += [f"{title}: {gate.sentence(experiment.days)}" for gate in metric_gates]
     if plan.min_days is not None:
@@ -69,12 +84,20 @@ def _experiment_lines(
     return list(dict.fromkeys(lines))
 
 
-def plan_of_config(experiment: ExperimentConfig) -> Plan:
-    """The plan of an experiment."""
+def _values(config: Config, metric_set: str, running: Generation | None) -> Description | None:
+    """The plan of an experiment that goes on, as a run stores it; None if none goes on."""
+    for metric in () if running is None else running.metrics:
+        now = config.descriptions.get(metric.name)
+        if metric.metric_set == metric_set and not metric.ended and now is not None:
+            return cast("Description", as_started(metric.description, now)[EXPERIMENT])
+    return None
+
+
+def plan_of_config(experiment: ExperimentConfig, values: Description | None = None) -> Plan:
+    """The plan of an experiment. values: its plain values, if they are not those of the config."""
+    values = values or experiment.plan
     least = experiment.days if experiment.min_days is None else experiment.min_days
-    return replace(
-        plan_of(experiment.plan, experiment.arms.names, experiment.better), min_days=least
-    )
+    return replace(plan_of(values, experiment.arms.names, experiment.better), min_days=least)
 
 
 def counted_metric(
@@ -121,10 +144,13 @@ def _each(states: PerKey) -> Iterator[Accumulator]:
 
 
 def _days(now: StoreView, panes: Iterable[Pane]) -> float:
-    """The days from the first event to the newest one; nan if the first is not known, because its
-    window is no longer kept."""
-    starts = [pane.start_ms for pane in panes if pane.start_ms is not None]
+    """The days from the first window to the newest event; nan if the first is no longer kept, or if
+    the days from the first event, which came somewhere in it, may be less than half of them."""
+    windows = [(p.start_ms, p.end_ms) for p in panes if p.start_ms is not None]
     newest_ms, floor_ms = now.snapshot.greatest_event_ms, now.version.generation.floor_ms
-    if not starts or newest_ms is None or (floor_ms is not None and min(starts) <= floor_ms):
+    start_ms, end_ms = min(windows, default=(None, None))
+    if newest_ms is None or start_ms is None or end_ms is None:
         return math.nan
-    return (newest_ms - min(starts)) / DAY_MS
+    is_first = floor_ms is None or start_ms > floor_ms
+    is_certain = 2 * (newest_ms - end_ms) >= newest_ms - start_ms
+    return (newest_ms - start_ms) / DAY_MS if is_first and is_certain else math.nan

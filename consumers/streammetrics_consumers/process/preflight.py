@@ -139,7 +139,7 @@ def check(
         dropped = windows_dropped(ledger, config)
         if dropped and not options.requested.drop_windows:
             raise SettingsChanged([dropped], KEEP_WINDOWS)
-        judged = gate_lines(config, ledger)
+        judged = gate_lines(config, ledger, begun.generation)
     lines.append(f"{store}: generation {begun.generation.id}")
     lines += [dropped] if dropped else []
     lines += change_lines(config, begun.changes, all_heads)

@@ -175,8 +175,8 @@ class Slices(Answer, frozen=True):
 
 
 class ProgressAnswer(Answer, frozen=True):
-    """How far an experiment is of what was planned. days: from the start of the first window to the
-    newest event; units: the sum over the variants; null where unknown, or not planned."""
+    """How far an experiment is of what was planned. days: that it has at least run, up to
+    the newest event; units: the sum over the variants; null where unknown, or not planned."""
 
     days: float | None
     planned_days: Count | None

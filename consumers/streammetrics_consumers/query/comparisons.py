@@ -24,7 +24,6 @@ from streammetrics_consumers.ledger.looks import heads_of
 from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, view
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.model.generation import ROWS, UNITS
-from streammetrics_consumers.model.times import DAY_MS
 from streammetrics_consumers.query.answers import ExperimentAnswer, ProgressAnswer, ResultsAnswer
 from streammetrics_consumers.query.experiment_plan import (
     DeclaredExperiment,
@@ -36,7 +35,6 @@ from streammetrics_consumers.query.experiment_totals import (
     WindowOutcome,
     days_so_far,
     ended_note,
-    first_window_ms,
     outcome_of,
     phase_of,
     report_of,
@@ -66,11 +64,10 @@ T = TypeVar("T")
 
 
 class ExperimentProgress(NamedTuple):
-    """How far an experiment is. first_ms: the start of its first window; None: it is not
-    known."""
+    """How far an experiment is; see `days_so_far`."""
 
     looks: int
-    first_ms: int | None
+    days: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +172,8 @@ class ComparisonReader:
         panes = design.panes(size.pane for size in now.snapshot.panes)
         total = total_of(now, design, panes, self._totals)
         watched = now.watched(design.fingerprint, total.outcome.alphas, position)
-        report = report_of(total, watched, days_so_far(now, design, panes))
+        days = days_so_far(now, design, panes)
+        report = report_of(total, watched, days)
         windows = _layout(design).windows
         spans = list(spans_of(asked_snapshot(now.snapshot, self._query), self._query, windows))
         delta_metadata = self._delta_metadata(
@@ -206,7 +204,6 @@ class ComparisonReader:
             del self._counted[old]
         ended = ended_note(phase_of(now, design, panes), report)
         notes = (*report.notes, *ended, *_late_note(now.snapshot))
-        looks, first_ms = now.looks(design.fingerprint), first_window_ms(now, design, panes)
         return _ExperimentVersion(
             now.version,
             now.snapshot.offsets,
@@ -214,7 +211,7 @@ class ComparisonReader:
             report,
             notes,
             users,
-            ExperimentProgress(looks, first_ms),
+            ExperimentProgress(now.looks(design.fingerprint), days),
         )
 
     def _delta_metadata(
@@ -309,16 +306,13 @@ def experiment_answer(
     results: ResultsAnswer,
     design: DeclaredExperiment | None,
     looks: int,
-    first_ms: int | None = None,
+    days: float | None = None,
     hooks: tuple[SentHook, ...] = (),
 ) -> ExperimentAnswer:
-    """The answer of `GET /api/experiment`; results: an answer over the total. first_ms: the start
-    of the first window, None if it is not known."""
+    """The answer of `GET /api/experiment`; results: an answer over the total. days: see
+    `days_so_far`."""
     rows = tuple(row for row in results.comparisons if row.window.start_ms is None)
     state, sentence = verdict(design, rows)
-    newest_ms = results.watermark_ms
-    if design is not None and design.end_ms is not None and newest_ms is not None:
-        newest_ms = min(newest_ms, design.end_ms)
     return ExperimentAnswer(
         generation=results.generation,
         offsets=results.offsets,
@@ -327,7 +321,7 @@ def experiment_answer(
         sentence=sentence,
         name="" if design is None else design.title,
         hypothesis="" if design is None else design.hypothesis,
-        progress=None if design is None else progress_of(design, results.srm, first_ms, newest_ms),
+        progress=None if design is None else progress_of(design, results.srm, days),
         recommendation=results.recommendation,
         plan=None if design is None else design.plan,
         looks=looks,
@@ -342,17 +336,12 @@ def experiment_answer(
 
 
 def progress_of(
-    design: DeclaredExperiment,
-    srm: SampleRatioFound | None,
-    first_ms: int | None,
-    newest_ms: int | None,
+    design: DeclaredExperiment, srm: SampleRatioFound | None, days: float | None
 ) -> ProgressAnswer:
     """How far an experiment is of what was planned; see `experiment_answer`."""
     counts = () if srm is None else srm.counts
-    is_known = first_ms is not None and newest_ms is not None
-    days = round((newest_ms - first_ms) / DAY_MS, 2) if is_known else None  # type: ignore[operator]
     return ProgressAnswer(
-        days=days,
+        days=None if days is None else round(days, 2),
         planned_days=design.days,
         units=sum(n for _, n in counts) if counts else None,
         planned_units=design.plan.horizon.units,

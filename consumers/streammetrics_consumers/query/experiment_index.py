@@ -165,7 +165,8 @@ class ExperimentIndex:
             return before.entry
         position = sum(heads_of(now.version.heads, now.version.retry).values())
         watched = now.watched(design.fingerprint, total.outcome.alphas, position)
-        report = report_of(total, watched, days_so_far(now, design, panes))
+        days = days_so_far(now, design, panes)
+        report = report_of(total, watched, days)
         rows = [WindowFinding(SINCE_THE_START, finding, 0) for finding in report.findings]
         entry = ExperimentEntry(
             name=design.name,
@@ -177,7 +178,7 @@ class ExperimentIndex:
             recommendation=report.recommendation,
             start_ms=first_ms if design.start_ms is None else design.start_ms,
             end_ms=design.end_ms,
-            progress=progress_of(design, report.srm, first_ms, newest_ms),
+            progress=progress_of(design, report.srm, days),
             guardrails=_guardrails(rows),
             srm=report.srm,
             effect=_effect(now, design, report, rows),

@@ -140,15 +140,19 @@ def ended_note(phase: Phase, report: Report) -> tuple[str, ...]:
 def days_so_far(
     now: StoreView, declared: DeclaredExperiment, panes: Sequence[Pane]
 ) -> float | None:
-    """The days of events from the first window of the experiment that is kept, or the first look if
-    that was earlier, to its newest event; None before the first event."""
+    """The days that an experiment has at least run, up to its newest event; None before the first
+    one. Its time is not stored: it is that of the declared start if a window has both, no later
+    than the end of its window, and no later than the newest event of the first look, which is there
+    when windows have been dropped."""
     newest_ms = newest_of(now.snapshot, declared, panes)
-    starts = [now.first_look_ms(declared.fingerprint), *(pane.start_ms for pane in panes)]
-    times = [ms for ms in starts if ms is not None]
+    ends = [now.first_look_ms(declared.fingerprint), *(pane.end_ms for pane in panes)]
+    starts = [ms for pane in panes if (ms := pane.start_ms) is not None]
+    if starts and declared.start_ms is not None and min(starts) <= declared.start_ms:
+        ends.append(declared.start_ms)
+    times = [ms for ms in ends if ms is not None]
     if not times or newest_ms is None:
         return None
-    first_ms = min(times) if declared.start_ms is None else max(min(times), declared.start_ms)
-    return (newest_ms - first_ms) / DAY_MS
+    return max(0, newest_ms - min(times)) / DAY_MS
 
 
 def first_window_ms(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Meta
@@ -36,8 +37,9 @@ FIRST_ACTION: Final = "wait"  # the recommendation before the first look
 
 
 class HookLook(Answer, frozen=True):
-    """The look that shows it. number: of the looks at the experiment, the first is 1; place: the
-    sum of the offsets up to which the logs were counted; watermark_ms: the newest event."""
+    """The look that shows it. number: of the looks at the experiment, the first is 1; of a
+    recommendation, after that of the one before, also in a store that went back. place: the sum of
+    the offsets up to which the logs were counted; watermark_ms: the newest event."""
 
     number: Annotated[int, Meta(ge=1)]
     place: Count
@@ -109,9 +111,18 @@ def messages_of(
     """
     for hook in hooks:
         for subject, finding in _subjects(last, hook, design, report, look.generation):
-            key = subject.key(look)
-            content = _content(design, report, look, subject, finding, key)
+            key, place = subject.key(look), look
+            if subject.event == "recommendation":
+                _, newest = last(hook.name, subject.event)
+                place = replace(look, number=max(look.number, _number(newest) + 1))
+            content = _content(design, report, place, subject, finding, key)
             yield HookMessage(hook.name, subject, design.name, key, dumps(content), look.claimed_ms)
+
+
+def _number(last: HookMessage | None) -> int:
+    """The number of the look of a message. Of a store that was restored it may be one that the
+    store has forgotten: what follows is numbered after it, for receivers go by the number."""
+    return 0 if last is None else int(json.loads(last.body)["look"]["number"])
 
 
 def _subjects(

@@ -135,7 +135,7 @@ class Api:
         """An experiment since the start: the advice and the conclusion."""
         generation, name = _generation(request), request.query_params.get("experiment")
         query = Query(generation=generation, experiment=name)
-        results, (looks, first_ms) = self._cache.experiment_so_far(query)
+        results, (looks, days) = self._cache.experiment_so_far(query)
         design = declared(self._ledger.generation(results.generation), name)
         if design is not None and not looks:  # also where its states cannot be read
             fingerprint = design.fingerprint
@@ -144,7 +144,7 @@ class Api:
         if design is not None:
             digest = design.fingerprint
             sent = view(self._ledger, lambda now: sent_hooks(now, digest), generation=generation)
-        answer = experiment_answer(results, design, looks, first_ms, sent)
+        answer = experiment_answer(results, design, looks, days, sent)
         if choice(request.query_params, "texts") == "tables":
             answer = experiment_with_texts(answer)
         return _json(request, dumps(answer))

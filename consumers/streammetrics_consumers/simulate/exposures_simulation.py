@@ -10,8 +10,8 @@ experiments are
     placebo    `a` and `b` are the same
     pricing    with `low`, which 5 % of the users have, amounts are three quarters of what they were
     delivery   with `later` each purchase within a week of the exposure comes later, after half of
-               what is left of that week, and nothing else changes: what was bought after a week
-               is the same
+               what is left of that week, if the user is not first shown the checkout or a price in
+               that time; nothing else changes: what was bought after a week is the same
 
 A user is in an arm by a hash of the id with a salt of the experiment, and is exposed to each
 experiment with a probability of three quarters, at a time within the first 14 days. One user in
@@ -242,7 +242,12 @@ def _outcomes(
     delivery = exposed["delivery"]
     since = bought - delivery.times_ms[visitors]
     is_moved = (delivery.arms[visitors] == 1) & (since >= 0) & (since < WINDOW_MS)
-    bought += np.where(is_moved, (WINDOW_MS - since) // 2, 0)
+    moved = bought + np.where(is_moved, (WINDOW_MS - since) // 2, 0)
+    # One that passed an exposure would have its effect, and so another value than with `now`.
+    for name in ("checkout", "pricing"):
+        first_ms = exposed[name].times_ms[visitors]
+        is_moved &= (first_ms <= bought) == (first_ms <= moved)
+    bought = np.where(is_moved, moved, bought)
     treated = exposed["checkout"].is_treated(visitors, bought)
     is_purchase = bits_of(chances, 16, 16) < np.array(PURCHASES)[treated]
     cents = 4 * (125 + bits_of(amounts, 0, 11))

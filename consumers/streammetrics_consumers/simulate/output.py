@@ -80,6 +80,7 @@ def arrow(events: Sequence[bytes]) -> bytes:
     return data
 
 
+MOST_S: Final = 1e9  # of one pause, 31 years: the clock refuses much longer ones
 MESSAGES: Final[Mapping[str, Callable[[Sequence[bytes]], bytes]]] = {
     "ndjson": ndjson,
     "array": array,
@@ -125,7 +126,7 @@ def _paced(
             piece = batch[start : start + step]
             yield piece
             sent += len(piece)
-            time.sleep(max(started_s + sent / rate - monotonic(), 0))
+            time.sleep(min(max(started_s + sent / rate - monotonic(), 0), MOST_S))
 
 
 @contextmanager

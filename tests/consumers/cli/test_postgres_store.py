@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from sqlalchemy.engine import make_url
 from streammetrics_consumers.cli.main import main
 
+from tests.consumers.experiment_run import write
+from tests.consumers.hook_run import hook, receiving, rows_of
 from tests.consumers.stores import make_store, write_config, write_events
 from tests.postgres_server import Postgres
 
@@ -67,3 +70,23 @@ def test_a_password_is_nowhere_to_be_read(tmp_path: Path, url: str, capsys: Capt
     assert "secret-word" not in captured.out + captured.err
     assert str(password) not in captured.out + captured.err
     assert '"none_here" does not exist' in captured.err
+
+
+def test_an_epoch_of_any_characters_stops_neither_looks_nor_hooks(
+    tmp_path: Path, url: str, capsys: Capture
+) -> None:
+    config, epoch = write(tmp_path, rows=400), "z\0\x1a0"
+    text = config.read_text(encoding="utf-8").replace("[event]", '[event]\nepoch = "epoch"')
+    events = [json.loads(line) for line in (tmp_path / "clicks.jsonl").read_text().splitlines()]
+    for event in events:
+        event |= {"epoch": epoch, "variant": "new"}  # so the sample ratio has an alarm
+    write_events(tmp_path, events)
+    with receiving() as receiver:
+        config.write_text(f"{text}\n{hook(receiver.url, ['sample_ratio'])}", encoding="utf-8")
+        for _ in range(2):
+            assert main(["run", str(config), "--until-end", "--no-serve", "--store", url]) == 0
+    assert [request.event["event"] for request in receiver.received] == ["sample_ratio"]
+    assert [row.message.subject.episode for row in rows_of(url)] == [epoch]
+    capsys.readouterr()
+    assert main(["results", url, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["recommendation"]["action"] == "check_setup"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.consumers.messages import KAFKA
 from tests.consumers.small_config import (
     EVENT,
     METRICS,
+    SOURCE,
     config,
     problems,
     refused,
@@ -91,6 +93,7 @@ def test_one_error_lists_every_bad_setting() -> None:
 def test_a_bad_setting_says_where_it_is_and_what_to_do() -> None:
     refused("[source] kind", "did you mean `kafka`?", source='kind = "kafak"')
     refused("[servers]", "did you mean `server`?", rest="[servers]\nport = 1")
+    refused("[event] variants", "different texts", event=EVENT.replace('"b"', '"b\\u0000"'))
 
     def metric(where: str, message: str, entry: str, **parts: str) -> None:
         refused(f"[metrics] {where}", message, metrics=entry, **parts)
@@ -226,6 +229,43 @@ def test_a_record_of_kafka_has_a_key_and_headers_and_one_of_a_file_has_none() ->
     assert message in errors["[event] variant"]
     whole = 'time = "ts"\nlabel = "label"\nscore = "header"'
     refused("[event] score", "expected header.NAME", source=KAFKA, event=whole)
+
+
+CLIENT = "client = "
+SECRET = "hunter2-hunter2-hunter2"
+SECRETS: Sequence[tuple[str, str, str]] = (
+    ("[hooks] url", "a text", f'[hooks]\nurl = "https://h/{SECRET}"'),
+    ("[hooks]", "a list", f'[[hooks]]\nurl = "https://h/{SECRET}"'),
+    ("[hooks] flags", "a list", f'[[hooks.flags]]\nurl = "https://h/{SECRET}"'),
+    ("[server]", "a list", f'[[server]]\ntoken = "{SECRET}"'),
+    ("[store]", "a list", f'[[store]]\nurl = "postgresql://u:{SECRET}@h/db"'),
+    ("[store] url", "a list", f'[store]\nurl = ["postgresql://u:{SECRET}@h/db"]'),
+    ("[source.client] password", "a list", f'client = {{ password = ["{SECRET}"] }}'),
+    ("[source] client", "a text", f'client = "password={SECRET}"'),
+    ("[source] client", "a list", f'client = [{{ password = "{SECRET}" }}]'),
+)
+
+
+@pytest.mark.parametrize(("where", "got", "text"), SECRETS)
+def test_a_value_that_may_be_a_secret_is_in_no_message(where: str, got: str, text: str) -> None:
+    parts = {"source": f"{KAFKA}\n{text}"} if text.startswith(CLIENT) else {"rest": text}
+    messages = problems(**parts)
+    assert f", got {got}; " in messages[where]
+    assert "hunter2" not in "".join(messages.values())
+
+
+def test_a_setting_of_the_client_is_in_no_message_either(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    for text, flags in (
+        (toml(source=f'{SOURCE}\nclient = {{ password = "{SECRET}" }}'), {}),
+        (toml(), {"source.client.password": Override(SECRET, "-X")}),
+    ):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(ConfigError, match=r"got a t(ext|able); ") as caught:
+            load_config(path, flags)
+        assert "hunter2" not in str(caught.value)
+    password = f'client = {{ password = "{SECRET}" }}'
+    assert "hunter2" not in repr(config(source=f"{KAFKA}\n{password}"))
 
 
 def test_a_token_is_taken_and_neither_it_nor_a_weak_one_is_shown() -> None:

@@ -177,6 +177,8 @@ def test_a_bad_setting_says_what_is_expected_and_what_to_do() -> None:
         ("epochs = [2024-01-01T00:00:00Z]", "epochs", "in quotes"),
         ("shares = { a = 1 }", "shares", "each of variants"),
         ("shares = { a = 1, b = 0 }", "shares", "a positive weight"),
+        ("shares = { a = 1e308, b = 1e308 }", "shares", "weights with a finite sum"),
+        ("shares = { a = 1e308, b = 1e-308 }", "shares", "each is a share above 0"),
         ("shares = []", "shares", "at least one table"),
         ("shares = [{ a = 1, b = 1 }, { a = 1, b = 2 }]", "shares", "or 1"),
         ('unit = "score.id"', "unit", "reads 'score' itself"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,17 @@ def test_nothing_is_shipped_before_the_planned_days(
         assert advice(answer)[1] == (
             "Wait: ctr is better, but only 0 of the planned 3 days are over."
         )
+
+
+@pytest.mark.parametrize(("start", "days"), [("", 0), ("start = 1970-01-06T00:00:00Z", 1)])
+def test_days_before_the_first_event_of_a_window_are_no_days_of_events(
+    tmp_path: Path, start: str, days: int
+) -> None:
+    steps = [chain(day_of(5, 1500, 1500, up=0.2), day_of(6, 1500, 1500, up=0.2))]
+    answer = results(tmp_path, steps, f"mde = 0.05\nmin_days = 6\n{start}", size_s=7 * 86_400)
+    assert advice(answer) == (
+        "wait", f"Wait: ctr is better, but only {days} of the planned 6 days are over."
+    )  # fmt: skip
 
 
 def test_an_effect_beyond_ten_times_the_planned_size_is_looked_into(tmp_path: Path) -> None:

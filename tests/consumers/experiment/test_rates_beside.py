@@ -108,7 +108,10 @@ def test_an_experiment_that_began_without_such_a_guardrail_goes_on_as_it_began(
         )
         assert run(orders(tmp_path, 0)) == 0
     path = orders(tmp_path, 400)
+    capsys.readouterr()
     assert run(path, "--check") == 0
+    output = "".join(capsys.readouterr())
+    assert "revenue can be judged" in output and "above_zero" not in output
     assert run(path) == 0
     assert guardrails(tmp_path, capsys) == []
     assert main(["verify", path]) == 0

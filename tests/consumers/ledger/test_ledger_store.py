@@ -51,8 +51,13 @@ def test_a_store_is_named_without_its_passwords() -> None:
             "postgresql://h/db?options=x&password=%2A%2A%2A&sslpassword=%2A%2A%2A",
         ),
         ("postgresql://u:secret@h:port/db", "postgresql://..."),
+        ("postgresql://u:a@secret@h/db", "postgresql://..."),
     ):
         assert shown(url) == name
+    with pytest.raises(
+        NotAStore, match=r"^store postgresql://\.\.\.: .*; write %40 in a password$"
+    ):
+        open_store("postgresql://u:a@secret@h/db", create=True)
 
 
 def failure(words: str, *, lost: bool = False, **codes: str) -> DBAPIError:

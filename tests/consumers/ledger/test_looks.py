@@ -94,6 +94,18 @@ def test_looks_come_back_bit_for_bit_and_each_is_there_once(looked: Ledger) -> N
     assert monitor(looked) == Monitor.of(look_row.look for look_row in ROWS)
 
 
+def test_a_comparison_may_have_any_characters_in_its_name(
+    ledger: Ledger, generation: Generation
+) -> None:
+    counted(ledger, generation)
+    readings = {name: Anytime(log_e=1.0 + i) for i, name in enumerate(("a\0", "a\x1a0", "a\x1a"))}
+    assert take(ledger.store, row(100, **readings))
+    assert monitor(ledger).looks[row(100).look.key].readings == tuple(sorted(readings.items()))
+    alphas = dict.fromkeys(readings, 0.05)
+    logs = {name: looks.log_e for name, looks in watched(ledger, alphas).items()}
+    assert logs == {name: reading.log_e for name, reading in readings.items()}
+
+
 def test_no_result_knows_of_looks(ledger: Ledger, generation: Generation, head: Head) -> None:
     assert watched(ledger) == {}
     assert monitor(ledger) == Monitor()

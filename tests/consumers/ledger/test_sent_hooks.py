@@ -133,6 +133,23 @@ def test_a_store_from_before_it_had_hooks_gets_what_was_sent_since(tmp_path: Pat
     firm.receiver.require_good()
 
 
+def test_a_recommendation_after_a_restore_is_numbered_after_those_that_were_sent(
+    tmp_path: Path,
+) -> None:
+    with company(tmp_path) as firm:
+        firm.count(10)
+        firm.back_up()
+        for rows in (50, 100, 150, 1500):
+            firm.count(rows)
+        firm.restore()
+        firm.lines[1500:] = [line for line in firm.lines[1500:] if '"old"' in line]
+        firm.count(4000)  # the second look of the store as it is now
+    events = [request.event for request in firm.receiver.received]
+    sent = [event for event in events if event["event"] == "recommendation"]
+    assert [event["recommendation"]["action"] for event in sent] == ["do_not_ship", "check_setup"]
+    assert [event["look"]["number"] for event in sent] == [5, 6]
+
+
 @pytest.mark.parametrize("released", [True, False])
 def test_without_the_memory_of_what_was_sent_all_is_held_until_somebody_decides(
     tmp_path: Path, released: bool, capsys: pytest.CaptureFixture[str]

@@ -101,6 +101,17 @@ def test_a_first_hour_has_no_pace(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "pace" not in judged(config, capsys)[0]
 
 
+def test_a_window_much_longer_than_its_events_has_no_pace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write(tmp_path, SMALL.replace("{ old = 95, new = 5 }", "{ old = 999, new = 1 }"))
+    slowly(config)
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace("size_s = 3600", "size_s = 604800"), encoding="utf-8")
+    run(config)
+    assert judged(config, capsys)[0].endswith(" rows of new, 0.1 % of all rows.")
+
+
 def test_a_metric_that_was_another_one_before_has_its_gate_in_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -202,6 +202,25 @@ def test_what_has_not_changed_is_not_read_again(
     assert second.experiments[2].looks == 1
 
 
+def test_an_experiment_that_was_taken_out_of_the_config_has_no_more_days(tmp_path: Path) -> None:
+    store, log = experiments_run.make(tmp_path), tmp_path / "clicks.jsonl"
+    last = log.read_text(encoding="utf-8").splitlines()[-1]
+    drop = ["--until-end", "--no-serve", "--drop-metric", "experiment"]
+    named = experiments_run.EXPERIMENTS
+    config = experiments_run.configure(tmp_path, named[named.index("[experiments.") :])
+    assert main(["run", str(config), *drop]) == 0
+    with log.open("a", encoding="utf-8") as stream:
+        stream.write(last.replace("1970-01-01", "1970-01-05") + "\n")
+    assert main(["run", str(config), *drop[:2]]) == 0
+    with closing(Ledger.open(str(store))) as ledger:
+        answers = QueryCache(ledger)
+        for name, days in (("", 0.04), ("ranker", 4.02)):
+            _, progress = answers.experiment_so_far(Query(experiment=name))
+            (entry,) = (e for e in answers.index().experiments if e.name == name)
+            assert progress.days is not None and entry.progress is not None
+            assert round(progress.days, 2) == entry.progress.days == days
+
+
 def test_a_generation_that_the_store_does_not_have_is_refused(ledger: Ledger) -> None:
     assert ExperimentIndex(ledger).answer(1).generation == 1
     with pytest.raises(QueryError, match="a generation of this store"):
@@ -224,7 +243,7 @@ def test_an_end_that_the_watermark_has_passed_is_the_end(tmp_path: Path) -> None
         over, open_, later = ExperimentIndex(ledger).answer().experiments
         assert (over.state, open_.state, later.state) == ("ended", "running", "waiting")
         assert (over.end_ms, later.start_ms) == (1_800_000, 86_400_000)
-        assert over.progress is not None and over.progress.days == round(1_800_000 / DAY_MS, 2)
+        assert over.progress is not None and over.progress.days == 0.0  # at least
         assert later.effect is None and later.progress is not None
         assert later.progress.units is None
         assert (over.looks, later.looks) == (1, 0)

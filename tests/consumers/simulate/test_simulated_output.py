@@ -55,6 +55,10 @@ def test_a_rate_is_kept_by_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert seconds[0] == 2.0
     assert max(waits) <= 0.1 + 1e-9
     assert (reports[-1].rows, reports[-1].remaining) == (100, 0)
+    for rate in (1e-300, 5e-324):  # longer pauses than a clock has
+        waits.clear()
+        write(Simulation(2, 1), str(tmp_path / "x"), rate, reports.append, lambda: seconds[0])
+        assert waits == [1e9, 1e9]
 
 
 def test_a_stream_fills_the_partitions_of_a_topic_in_turn_and_is_counted(
