@@ -20,13 +20,17 @@ def plain(
     """
     if not math.isfinite(value):
         return "unknown" if math.isnan(value) else f"{value:+}".removeprefix("" if signed else "+")
-    exact = Decimal(repr(value + 0.0))  # as written: 0.06 is not rounded down to 0.059
-    scientific = value != 0 and not _LEAST <= abs(value) < 1e15
-    places = digits - 1 - exact.adjusted() if value else 0
+    return _text(Decimal(repr(value + 0.0)), digits, signed, rounding)
+
+
+def _text(exact: Decimal, digits: int, signed: bool, rounding: str) -> str:
+    """The text of a number as it is written: 0.06 is not rounded down to 0.059."""
+    scientific = exact != 0 and not _LEAST <= abs(exact) < 1e15
+    places = digits - 1 - exact.adjusted() if exact else 0
     places = places if scientific else max(0, places)
     number = exact.quantize(Decimal(1).scaleb(-places), rounding, Context(prec=60))
     if scientific:
-        return f"{float(number):{'+' if signed else ''}.{digits - 1}e}"
+        return f"{number:{'+' if signed else ''}.{digits - 1}e}"
     text = f"{number:+,f}" if signed else f"{number:,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -59,16 +63,15 @@ def most(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent for "at least": rounded down.
+    """A finite share in percent for "at least": rounded down, to three digits.
 
-    >>> percent(0.0579), percent(6.899), percent(23.456)
-    ('5.79 %', '689 %', '2,340 %')
+    >>> percent(0.0579), percent(6.899), percent(23.456), percent(0.29)
+    ('5.79 %', '689 %', '2,340 %', '29 %')
     """
-    size = 100.0 * share
+    size = Decimal(repr(share)).scaleb(2)
     if 100 <= size < 1e15:
-        unit = 10 ** (math.floor(math.log10(size)) - 2)
-        size = math.floor(size / unit) * unit
-    return f"{least(size)} %"
+        size = size.quantize(Decimal(1).scaleb(size.adjusted() - 2), ROUND_DOWN)
+    return f"{_text(size, 3, False, ROUND_DOWN)} %"
 
 
 def p_value(value: float) -> str:

@@ -100,16 +100,17 @@ def percent(share: float) -> str:
 
 
 def lift(share: float) -> str:
-    """A relative difference in per cent, to three digits; "" if it is undefined.
+    """A relative difference in per cent, to three digits; "" if it is undefined, or beyond the
+    float range.
 
     >>> lift(0.0456), lift(-0.4), lift(12.5), lift(0.000012), lift(float("nan"))
     ('+4.56 %', '-40.0 %', '+1,250 %', '+0.0012 %', '')
     """
-    if not math.isfinite(share):
+    difference = 100 * share
+    if not math.isfinite(difference):
         return ""
-    size = abs(100 * share)
-    decimals = min(max(2 - _exponent(size), 0), 4) if size else 0
-    return f"{number(100 * share, decimals, signed=True)} %"
+    decimals = min(max(2 - _exponent(abs(difference)), 0), 4) if difference else 0
+    return f"{number(difference, decimals, signed=True)} %"
 
 
 def level(share: float) -> str:

@@ -21,7 +21,7 @@ from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
 from streammetrics_consumers.ledger.former_states import unless_damaged
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import heads_of
-from streammetrics_consumers.ledger.store_view import StoreVersion, StoreView, view
+from streammetrics_consumers.ledger.store_view import StoreView, view
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.model.generation import ROWS, UNITS
 from streammetrics_consumers.query.answers import ExperimentAnswer, ProgressAnswer, ResultsAnswer
@@ -72,9 +72,9 @@ class ExperimentProgress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _ExperimentVersion:
-    """The experiment at one store version, which does not include the looks."""
+    """The experiment at one moment."""
 
-    version: StoreVersion
+    moment: Moment
     offsets: dict[str, int]
     rows: tuple[WindowFinding, ...]
     report: Report
@@ -100,7 +100,6 @@ class ComparisonReader:
         self._ledger, self._query = ledger, query
         self._totals: Totals = {} if totals is None else totals
         self._exposed: ExposedAnswers = {} if exposed is None else exposed
-        self._last: Moment | None = None
         self._found: _ExperimentVersion | None = None
         self._counted: dict[Span, WindowOutcome] = {}
         self._shown: Last[ResultsAnswer] = Last()
@@ -142,7 +141,6 @@ class ComparisonReader:
         results, experiment = read_at_same_offsets(self._ledger, self._query, read, read_experiment)
         if experiment is None:
             return struct_replace(results, notes=(*results.notes, *unread)) if unread else results
-        self._found = experiment
         results = self._shown.result(_with_version, results, experiment)
         return self._shown_exposed.result(_add_exposed, results, *shown) if shown else results
 
@@ -157,14 +155,11 @@ class ComparisonReader:
     def _experiment_at(self, now: StoreView) -> _ExperimentVersion | None:
         design = declared(now.version.generation, self._query.experiment)
         if design is None:
-            return None
-        position = sum(heads_of(now.version.heads, now.version.retry).values())
-        moment = moment_of(now)
-        if self._found is not None and self._last == moment:
-            return self._found
-        experiment = self._read(now, design, position)
-        self._last = moment
-        return experiment
+            self._found = None
+        elif self._found is None or self._found.moment != moment_of(now):
+            position = sum(heads_of(now.version.heads, now.version.retry).values())
+            self._found = self._read(now, design, position)
+        return self._found
 
     def _read(
         self, now: StoreView, design: DeclaredExperiment, position: int
@@ -205,7 +200,7 @@ class ComparisonReader:
         ended = ended_note(phase_of(now, design, panes), report)
         notes = (*report.notes, *ended, *_late_note(now.snapshot))
         return _ExperimentVersion(
-            now.version,
+            moment_of(now),
             now.snapshot.offsets,
             tuple(rows),
             report,

@@ -193,10 +193,10 @@ class IncrementalView:
 
     @property
     def nbytes(self) -> int:
-        """The approximate bytes of the states and answers that it holds."""
-        return sum(self._sizes.values()) + ROW_BYTES * sum(
-            len(answer.rows) for answer in self._answers.values()
-        )
+        """The approximate bytes of its query, and of the states and answers that it holds."""
+        answers = self._answers.items()
+        rows = sum(query.nbytes + ROW_BYTES * len(answer.rows) for query, answer in answers)
+        return self._query.nbytes + sum(self._sizes.values()) + rows
 
     def _news(self, now: StoreView) -> _News:
         """The data of this transaction that was not taken yet. Does not change the view."""
@@ -318,16 +318,16 @@ def _is_around(row: DeltaMetadata, cursor: Mapping[int, int]) -> bool:
 
 
 class _Cached:
-    """One view and the experiment beside it. turn: that of the answer which now uses them."""
+    """One view of a query, and the experiment beside it."""
 
     def __init__(self, following: IncrementalView, experiment: ComparisonReader) -> None:
         self.following, self.experiment = following, experiment
         self.joined: Last[ResultsAnswer] = Last()
         self.indexed: Last[ResultsAnswer] = Last()
-        self.nbytes = 0  # at the last measurement: who reads it need not wait for an answer
+        self.nbytes = following.nbytes  # at the last measurement: who reads it awaits no answer
         self._documents: dict[tuple[Query, str], tuple[ResultsAnswer, bytes]] = {}
         self._lock = Lock()
-        self._turn: Turn | None = None
+        self._turn: Turn | None = None  # of the answer that uses them now
 
     def measure(self) -> None:
         """Note how much is held."""
@@ -453,11 +453,14 @@ class QueryCache:
             self._cached[whole] = cached  # as the most recent one
         turn = current_turn()
         gives_way = turn is not None and turn.gives_way
-        with cached.taken(turn), nullcontext() if gives_way else self._queue.first():
-            answer = work(cached)
-            cached.measure()
-        self._trim()
-        return answer
+        try:
+            with cached.taken(turn), nullcontext() if gives_way else self._queue.first():
+                try:
+                    return work(cached)
+                finally:
+                    cached.measure()
+        finally:  # the view stays also where its query was refused
+            self._trim()
 
     @property
     def nbytes(self) -> int:
@@ -492,7 +495,6 @@ class QueryCache:
         return sum(total.nbytes for total in [*self._totals.values()])
 
     def _begin(self, query: Query) -> _Cached:
-        return _Cached(
-            IncrementalView(self._ledger, query, self.max_bytes, self._cells),
-            ComparisonReader(self._ledger, query, self._totals, self._exposed_answers),
-        )
+        following = IncrementalView(self._ledger, query, self.max_bytes, self._cells)
+        experiment = ComparisonReader(self._ledger, query, self._totals, self._exposed_answers)
+        return _Cached(following, experiment)

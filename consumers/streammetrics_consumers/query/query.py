@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from math import gcd
 from pathlib import PurePath
 from typing import Final, Literal
@@ -103,6 +104,14 @@ class Query:
         """Whether the answer has all slices, though perhaps only the headline views."""
         return self.blocks is None and self.rows is None and self.lines is None
 
+    @property
+    def nbytes(self) -> int:
+        """The approximate bytes of its texts, which a client chooses."""
+        texts = [self.metric, self.experiment, *(self.by or ()), *chain(*self.where)]
+        if self.lines is not None:
+            texts += [self.lines.variant, self.lines.find, self.lines.view]
+        return sum(len(text or "") for text in texts)
+
     def takes(self, slice_: Slice) -> bool:
         """Whether this slice matches `where`."""
         return all(name in slice_ and says(slice_[name], value) for name, value in self.where)
@@ -130,8 +139,8 @@ def parse_query(
 def parse_generation(text: str | int | None) -> int | None:
     """The number of a generation, at least 1. Raises QueryError."""
     number = text if not isinstance(text, str) else 0
-    if isinstance(text, str) and text.isascii() and text.isdecimal():
-        number = int(text[:18])
+    if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) <= 18:
+        number = int(text)
     if number is None or number > 0:
         return number
     raise QueryError(

@@ -70,10 +70,14 @@ def result_gauges(
     yield _gauge("results_up", "Whether the results can be read", bool(answers))
     if not answers:
         return
-    rows, left_out = [], 0
+    rows: dict[tuple[str, ...], SliceRow] = {}  # by their labels
+    left_out = 0
     for window, results in answers.items():
         shown = sorted(headline_rows(results), key=_fewest_names)
-        rows += [(window, row) for row in shown[:ROWS]]
+        for row in shown[:ROWS]:
+            labels = row.metric, row.view, window, *slice_labels(row.slice)
+            left_out += labels in rows  # a number, or null, and a string with the same text
+            rows.setdefault(labels, row)
         left_out += len(shown[ROWS:]) + results.tables.left_out * len(results.tables.headlines)
     total = answers["total"]
     yield _gauge("results_events", "Events counted when the results were read",
@@ -92,8 +96,11 @@ def result_gauges(
     if total.exposure_status is not None:
         yield from _exposure_gauges(total.exposure_status)
     left_out += len(effects[EFFECTS:]) + pairs
-    yield _gauge("results_left_out", "Rows, effects and pairs left out because there are too many",
-                 left_out)  # fmt: skip
+    yield _gauge(
+        "results_left_out",
+        "Rows, effects and pairs left out: there are too many, or another has the same labels",
+        left_out,
+    )
 
 
 def _experiment_gauges(answers: Mapping[str, ResultsAnswer]) -> Iterator[Metric]:
@@ -178,14 +185,9 @@ def _fewest_names(row: SliceRow) -> tuple[int, list[str]]:
     return len(names), names
 
 
-def _row_gauges(rows: Sequence[tuple[str, SliceRow]]) -> Iterator[Metric]:
+def _row_gauges(rows: Mapping[tuple[str, ...], SliceRow]) -> Iterator[Metric]:
     families = families_of(_ROW_GAUGES, _ROW)
-    series: set[tuple[str, ...]] = set()
-    for window, row in rows:
-        labels = (row.metric, row.view, window, *slice_labels(row.slice))
-        if labels in series:  # a number and a string with the same text
-            continue
-        series.add(labels)
+    for labels, row in rows.items():
         counted = float(row.counts.get("rows", math.nan))
         bounds = *interval_bounds(row), counted, *band_bounds(row)
         figures = (row.value, row.low, row.high, *bounds)

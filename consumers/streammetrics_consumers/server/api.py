@@ -30,6 +30,7 @@ from streammetrics_consumers.query.query import (
     QueryError,
     parse_generation,
     parse_query,
+    require_generation,
     store_name,
 )
 from streammetrics_consumers.query.results_json import KeptRows, to_json
@@ -94,7 +95,7 @@ class Api:
     def store(self, request: Request) -> Response:
         """The contents of the store that a query may ask for."""
         experiment = request.query_params.get("experiment")
-        return _json(request, self._catalogue.to_json(_generation(request), experiment))
+        return _json(request, self._catalogue.to_json(self._generation(request), experiment))
 
     def results(self, request: Request) -> Response:
         """The bytes of `results --json`, with texts if the request asks for them."""
@@ -121,11 +122,11 @@ class Api:
 
     def status(self, request: Request) -> Response:
         """The bytes of `status --json`."""
-        return _json(request, status_json(self._ledger, _generation(request)))
+        return _json(request, status_json(self._ledger, self._generation(request)))
 
     def quarantine(self, request: Request) -> Response:
         """The open refused events, without their contents."""
-        return _json(request, refused_json(self._ledger, _generation(request)))
+        return _json(request, refused_json(self._ledger, self._generation(request)))
 
     def health(self, request: Request) -> Response:
         """How far and how well the log is read."""
@@ -133,7 +134,7 @@ class Api:
 
     def experiment(self, request: Request) -> Response:
         """An experiment since the start: the advice and the conclusion."""
-        generation, name = _generation(request), request.query_params.get("experiment")
+        generation, name = self._generation(request), request.query_params.get("experiment")
         query = Query(generation=generation, experiment=name)
         results, (looks, days) = self._cache.experiment_so_far(query)
         design = declared(self._ledger.generation(results.generation), name)
@@ -151,7 +152,7 @@ class Api:
 
     def hooks(self, request: Request) -> Response:
         """The events of hooks, of an experiment or of all."""
-        generation, name = _generation(request), request.query_params.get("experiment")
+        generation, name = self._generation(request), request.query_params.get("experiment")
         design = None
         if name is not None:
             design = declared(self._ledger.generation(generation), name)
@@ -163,15 +164,14 @@ class Api:
 
     def experiments(self, request: Request) -> Response:
         """The index of all experiments."""
-        answer = self._cache.index(_generation(request))
+        answer = self._cache.index(self._generation(request))
         if choice(request.query_params, "texts") == "tables":
             answer = self._index.result(index_with_texts, answer)
         return _json(request, dumps(answer))
 
     def history(self, request: Request) -> Response:
         """One view over time."""
-        query = query_of(request.query_params)
-        metric = metric_of(query)
+        query, metric = self._metric_query(request.query_params)
         view_name = request.query_params.get("view")
         _, history = self._histories.read(self._grouped(query), metric, view_name)
         return _json(request, dumps(history))
@@ -181,8 +181,7 @@ class Api:
         from streammetrics_consumers.render import charts
 
         parameters = request.query_params
-        query = query_of(parameters)
-        metric = metric_of(query)
+        query, metric = self._metric_query(parameters)
         theme = cast("charts.Theme", choice(parameters, "theme"))
         kinds = self._catalogue.known(metric, query.generation, query.experiment).figures
         kind = choice(parameters, "kind", (*kinds, OVER_TIME, EFFECT))
@@ -209,6 +208,21 @@ class Api:
         )
         return _json(request, dumps(cast("Json", spec)))
 
+    def _generation(self, request: Request) -> int | None:
+        number = parse_generation(request.query_params.get("generation"))
+        self._require_generation(number)
+        return number
+
+    def _metric_query(self, parameters: QueryParams) -> tuple[Query, str]:
+        """A query of one metric, and that metric."""
+        query = query_of(parameters)
+        self._require_generation(query.generation)
+        return query, metric_of(query)
+
+    def _require_generation(self, number: int | None) -> None:
+        if number is not None:
+            require_generation(number, [stored.id for stored in self._ledger.generations()])
+
     def _grouped(self, query: Query) -> Query:
         """The query with one grouping: `by`, or else the one by variant if there is one."""
         if query.by is not None:
@@ -220,10 +234,6 @@ class Api:
 
 def _json(request: Request, data: bytes) -> Response:
     return response(request, data, JSON)
-
-
-def _generation(request: Request) -> int | None:
-    return parse_generation(request.query_params.get("generation"))
 
 
 def checked(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Route:

@@ -18,6 +18,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from streammetrics import StateError
 from streammetrics_consumers.config.tables import ServerConfig
@@ -55,7 +56,7 @@ def application(
     store: str,
     settings: ServerConfig = _DEFAULTS,
     ended: Callable[[], bool] = lambda: False,
-) -> Starlette:
+) -> ASGIApp:
     """The ASGI application over a ledger, and over the workers that count into it.
 
     settings: its host is an allowed host name, besides localhost and numeric addresses. ended:
@@ -75,7 +76,7 @@ def application(
     async def events(request: Request) -> Response:
         return streams.answer(request.method)
 
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/", _page),
             checked("/assets/{name}", threaded(_asset)),
@@ -84,10 +85,7 @@ def application(
             checked("/openapi.json", threaded(_openapi)),
             *_probes(ledger, watched, cache, queue),
         ],
-        middleware=[
-            Middleware(HostCheck, hosts=(settings.host,)),
-            Middleware(Token, token=settings.token),
-        ],
+        middleware=[Middleware(Token, token=settings.token)],
         exception_handlers={
             QueryError: _bad_query,
             LedgerError: _no_answer,
@@ -96,6 +94,8 @@ def application(
             Exception: _broken,
         },
     )
+    # Around the whole: what Starlette answers to an unexpected error passes no middleware.
+    return HostCheck(app, hosts=(settings.host,))
 
 
 def _page(request: Request) -> Response:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from threading import Lock
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from streammetrics_consumers.query.encoding import dumps
 from streammetrics_consumers.query.json_kinds import Answer, Json
@@ -34,7 +34,6 @@ class Events:
 
     def __init__(self, monitor: HealthMonitor, ended: Callable[[], bool]) -> None:
         self._monitor, self._ended = monitor, ended
-        self._lock = Lock()
         self._open = 0
 
     def answer(self, method: str) -> Response:
@@ -43,32 +42,31 @@ class Events:
             return Response(media_type=STREAM, headers=HEADERS)
         if self._open >= STREAMS:
             raise HTTPException(503, f"{STREAMS} pages follow this server, which is the limit")
-        return StreamingResponse(self._stream(), media_type=STREAM, headers=HEADERS)
+        # Counted before the first event: many may ask before one of them is sent.
+        self._open += 1
+        return _Stream(self._stream(), self._close)
+
+    def _close(self) -> None:
+        self._open -= 1
 
     async def _stream(self) -> AsyncIterator[bytes]:
-        with self._lock:
-            self._open += 1
-        try:
-            yield b"retry: 2000\n\n"
-            sent: dict[str, Json] = {}
-            quiet_s = HEALTH_S
-            while not self._ended():
-                snapshot, health = await run_in_threadpool(self._look)
-                news = {"moved": _moved(snapshot), "away": None}
-                if snapshot.away is not None:
-                    news = {"moved": sent.get("moved"), "away": {"got": snapshot.away}}
-                for name, data in news.items():
-                    if data != sent.get(name) and data is not None:
-                        yield event(name, data)
-                if health.state != sent.get("state") or quiet_s >= HEALTH_S:
-                    yield event("health", health)
-                    quiet_s = 0.0
-                sent = {**news, "state": health.state}
-                quiet_s += LOOK_S
-                await self._pause()
-        finally:
-            with self._lock:
-                self._open -= 1
+        yield b"retry: 2000\n\n"
+        sent: dict[str, Json] = {}
+        quiet_s = HEALTH_S
+        while not self._ended():
+            snapshot, health = await run_in_threadpool(self._look)
+            news = {"moved": _moved(snapshot), "away": None}
+            if snapshot.away is not None:
+                news = {"moved": sent.get("moved"), "away": {"got": snapshot.away}}
+            for name, data in news.items():
+                if data != sent.get(name) and data is not None:
+                    yield event(name, data)
+            if health.state != sent.get("state") or quiet_s >= HEALTH_S:
+                yield event("health", health)
+                quiet_s = 0.0
+            sent = {**news, "state": health.state}
+            quiet_s += LOOK_S
+            await self._pause()
 
     def _look(self) -> tuple[HealthSnapshot, Health]:
         return self._monitor.snapshot(), self._monitor.health()
@@ -77,6 +75,21 @@ class Events:
         for _ in range(round(LOOK_S / WAIT_S)):
             if not self._ended():
                 await asyncio.sleep(WAIT_S)
+
+
+class _Stream(StreamingResponse):
+    """A stream that calls `close` when it ends, whether or not it was begun."""
+
+    def __init__(self, content: AsyncIterator[bytes], close: Callable[[], None]) -> None:
+        super().__init__(content, media_type=STREAM, headers=HEADERS)
+        self._close = close
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the stream."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._close()
 
 
 def event(name: str, data: Json | Answer) -> bytes:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
@@ -58,11 +57,14 @@ class Token:
         kind, _, credential = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and self._is(credential.strip()):
             return True
-        try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
-        except CookieError:
-            return False
-        secret = "" if cookie is None else cookie.value
+        # Other servers of this machine may have set cookies that no parser takes.
+        for pair in headers.get("cookie", "").split(";"):
+            name, _, secret = pair.strip().partition("=")
+            if name == self._cookie and self._is_secret(secret):
+                return True
+        return False
+
+    def _is_secret(self, secret: str) -> bool:
         return hmac.compare_digest(secret.encode("utf-8", "replace"), self._secret.encode())
 
     def _is(self, token: str) -> bool:

@@ -23,6 +23,7 @@ from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.query.results_json import to_json
 from streammetrics_consumers.query.rows import WindowFinding
+from streammetrics_consumers.query.turns import Queue, TooHeavy, Turn
 
 from streammetrics.experiments import Verdict
 from tests.consumers.answer_rows import altered
@@ -252,3 +253,22 @@ def test_an_answer_is_computed_once_although_others_commit_meanwhile(tmp_path: P
 
         answer, commit = read_at_same_offsets(ledger, Query(), read, read_other)
     assert (answer.offsets, commit, commits) == ({"log/0": 0}, 0, 1)
+
+
+def test_after_an_answer_that_did_not_end_the_experiment_is_of_the_same_rows(
+    tmp_path: Path,
+) -> None:
+    store, config = run(write(tmp_path, rows=200)), tmp_path / "clicks.toml"
+    with closing(Ledger.open(str(store))) as ledger:
+        answers = QueryCache(ledger)
+        answers.results(Query())
+        path = tmp_path / "clicks.jsonl"
+        lines = path.read_text(encoding="utf-8").replace('"user": "', '"user": "new-')
+        with path.open("a", encoding="utf-8") as file:
+            file.write(lines)
+        run(config)
+        with pytest.raises(TooHeavy):
+            Turn(Queue(), light=1).run(lambda: answers.results(Query()))
+        answer = Turn(Queue()).run(lambda: answers.results(Query()))
+        assert to_json(answer) == to_json(read_results(ledger, Query()))
+        assert answer.srm is not None and dict(answer.srm.counts) == {"new": 200, "old": 200}

@@ -322,3 +322,14 @@ def test_what_is_taken_of_an_answer_belongs_to_it(written: Written) -> None:
         assert to_json(headline_answer) == to_json(replace(whole, rows=rows))
         assert 0 < len(headline_answer.rows) < len(whole.rows)
         assert answers.experiment(query).rows == ()
+
+
+def test_refused_queries_take_no_more_than_the_cache_may(written: Written) -> None:
+    written.commit(0, 20)
+    answers = QueryCache(written.ledger, max_bytes=100_000)
+    answers.results(Query())
+    for n in range(10):
+        with pytest.raises(QueryError):
+            answers.results(Query(metric=f"{n}" * 50_000))
+    assert 50_000 <= answers.nbytes <= 100_000
+    assert len(answers._cached) <= 2

@@ -18,10 +18,11 @@ from streammetrics_consumers.query.query import OTHER, Slice
 from streammetrics_consumers.query.rows import Window
 from streammetrics_consumers.render.charts import (
     MAX_SERIES,
+    _places,
     figure_of_effects,
     figure_of_history,
     figure_of_states,
-    series_name,
+    series_names,
 )
 
 from streammetrics import Accumulator, Ratio
@@ -55,9 +56,9 @@ def rows(spec: Any) -> list[dict[str, Any]]:
 
 
 def test_a_slice_is_named_by_its_values_the_variant_first() -> None:
-    assert series_name({"phase": 3, "variant": "bts"}) == "bts, 3"
-    assert series_name({}) == "all rows"
-    assert series_name({OTHER: ("variant",)}) == OTHER
+    assert series_names([{"phase": 3, "variant": "bts"}]) == ["bts, 3"]
+    assert series_names([{}]) == ["all rows"]
+    assert series_names([{OTHER: ("variant",)}]) == [OTHER]
 
 
 def test_states_stand_as_variants_are_declared() -> None:
@@ -94,3 +95,31 @@ def test_an_effect_is_a_series_by_its_treatment_and_looks_without_a_time_are_lef
     nothing: Any = figure_of_effects(make_history(0), TableLayout(), "ctr", "light")
     assert nothing["usermeta"]["reason"] == "there are no looks yet"
     assert not math.isnan(nothing["height"])
+
+
+def test_slices_that_differ_are_two_series() -> None:
+    pairs: list[list[Slice]] = [
+        [{"variant": "a", "phase": None}, {"variant": "a", "phase": "null"}],
+        [{"variant": "a", "phase": 1}, {"variant": "a", "phase": "1"}],
+        [{"variant": "a"}, {"variant": "a (control)"}],
+        [{"variant": "(other)"}, {OTHER: ("variant",)}],
+        [{"one": "a, b", "two": "c"}, {"one": "a", "two": "b, c"}],
+    ]
+    tables, history = TableLayout(("a", "a (control)"), "a"), make_history(2)
+    for slices in pairs:
+        states: list[tuple[Slice, Accumulator]] = [(slice_, clicks(3)) for slice_ in slices]
+        series = zip(history.series, slices, strict=True)
+        of_slices = tuple(replace(entry, slice=slice_) for entry, slice_ in series)
+        for spec in (
+            figure_of_states(states, tables, "values", "ctr", "light"),
+            figure_of_history(replace(history, series=of_slices), tables, "ctr", "light"),
+        ):
+            assert len({row["series"] for row in rows(spec)}) == 2, slices
+    names = series_names(pairs[0])
+    assert [place.mark for place in _places(pairs[0], names, tables).values()] == [0, 1]
+
+
+def test_a_figure_of_no_rows_says_so() -> None:
+    for kind in ("values", "roc"):
+        spec: Any = figure_of_states([], TableLayout(), kind, "ctr", "dark")
+        assert spec["usermeta"]["reason"] == "no rows match" and not rows(spec)

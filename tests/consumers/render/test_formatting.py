@@ -107,3 +107,8 @@ def test_numbers_that_are_none_huge_or_nearly_nothing_are_words_or_short() -> No
     assert formatting.decimals_for([math.nan, math.inf, 0.0]) == 3
     assert formatting.number(-1e-9, 4) == "0.0000"
     assert formatting.number(1.5e200, 2) == "1.500000e+200"
+
+
+def test_a_lift_beyond_the_floats_is_not_shown() -> None:
+    assert formatting.lift(1e307) == formatting.lift(-1e307) == ""
+    assert formatting.lift(1e306).startswith("+1.0")

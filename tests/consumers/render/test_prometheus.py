@@ -29,7 +29,8 @@ from streammetrics_consumers.server.health import NO_WORKERS
 
 from tests.consumers import experiment_run, experiments_run, interacting_run, meeting_run
 from tests.consumers.answer_rows import altered, plain
-from tests.consumers.render.corpus import corpus
+from tests.consumers.render.corpus import corpus, rows
+from tests.consumers.render.corpus import results as results_of
 from tests.consumers.stores import event, make_store
 from tests.patience import LIMIT_S, until
 
@@ -248,3 +249,11 @@ def test_pairs_with_an_alarm_are_the_last_to_be_left_out(
     }
     assert pairs == {key("overlap_alarm", first="layout", second="ranker"): 1}
     assert samples[key("results_left_out")] == 2
+
+
+def test_a_row_with_the_labels_of_another_is_counted_as_left_out() -> None:
+    answers = results_of(*(rows({"phase": phase}, n) for n, phase in enumerate((None, "null"))))
+    samples = gauges({"total": answers})
+    shown = [labels for name, labels in samples if name == "streammetrics_result"]
+    assert 2 * len(shown) == len(headline_rows(answers))
+    assert samples[key("results_left_out")] == len(shown)

@@ -31,7 +31,7 @@ def test_a_key_that_no_schema_has_is_found_out() -> None:
 def test_paths_and_parameters_that_are_described_are_those_that_are_served(client: Client) -> None:
     described = json.loads(openapi_json())["paths"]
     app = client.transport.app
-    assert set(described) == {route.path for route in app.routes}  # type: ignore[attr-defined]
+    assert set(described) == {route.path for route in app.app.routes}  # type: ignore[attr-defined]
     for path, methods in described.items():
         if not path.startswith("/api/"):
             continue

@@ -224,3 +224,37 @@ def test_a_store_that_is_gone_is_an_error_and_not_a_crash(
     assert client.get("/readyz").status_code in (500, 503)
     answer = client.get("/api/results")
     assert answer.status_code in (500, 503) and json.loads(answer.text)["error"]["got"]
+
+
+def test_an_unexpected_error_carries_the_headers_of_every_answer(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> bytes:
+        raise OverflowError
+
+    monkeypatch.setattr("streammetrics_consumers.server.api.status_json", broken)
+    answer = client.get("/api/status")
+    assert answer.status_code == 500 and "OverflowError" not in answer.text
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+def test_an_unknown_generation_is_refused_on_every_route(client: Client) -> None:
+    paths = [
+        *("store", "hooks", "results", "status", "quarantine", "experiment", "experiments"),
+        *("history?metric=ctr", "figure?metric=ctr", "figure?metric=ctr&kind=history"),
+    ]
+    for path in paths:
+        parameter = f"{'&' if '?' in path else '?'}generation="
+        unknown = client.get(f"/api/{path}{parameter}7")
+        assert unknown.status_code == 400, path
+        assert unknown.json()["error"]["expected"] == "a generation of this store (1)"
+        long = client.get(f"/api/{path}{parameter}{'9' * 20}")
+        assert (long.status_code, long.json()["error"]["got"]) == (400, f"'{'9' * 20}'")
+
+
+def test_a_figure_of_nothing_is_empty(client: Client) -> None:
+    for query in ("where=phase=nope", "window=1971-01-01/1971-01-02", "where=phase=nope&kind=roc"):
+        answer = client.get(f"/api/figure?metric=auc&{query}")
+        assert answer.status_code == 200, query
+        assert answer.json()["usermeta"]["reason"] == "no rows match"

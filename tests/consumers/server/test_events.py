@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Generator, Iterator
@@ -10,10 +11,15 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import StreamingResponse
+from starlette.types import Message
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.tables import ServerConfig
 from streammetrics_consumers.server import events, process
-from streammetrics_consumers.server.health import WatchedWorkers
+from streammetrics_consumers.server.events import Events
+from streammetrics_consumers.server.health import HealthMonitor, WatchedWorkers
 from streammetrics_consumers.server.process import serving
 
 from tests.consumers.stores import EVENTS, make_store, write_events
@@ -71,3 +77,25 @@ def test_more_pages_than_the_limit_are_told_so_and_none_holds_up_the_end(
             assert refused.json()["error"]["got"].startswith("1 pages follow")
             stack.close()
             stream.close()
+
+
+def test_the_limit_holds_for_pages_that_ask_at_once(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "STREAMS", 1)
+    monitor = HealthMonitor.__new__(HealthMonitor)  # nothing is sent
+    streams = Events(monitor, lambda: True)
+    first = streams.answer("GET")
+    with pytest.raises(HTTPException):
+        streams.answer("GET")
+
+    async def gone(message: Message) -> None:
+        raise OSError
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    scope = {"type": "http", "asgi": {"spec_version": "2.4"}}
+    with pytest.raises(ClientDisconnect):
+        asyncio.run(first(scope, receive, gone))
+    assert isinstance(streams.answer("GET"), StreamingResponse)

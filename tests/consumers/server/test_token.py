@@ -86,3 +86,10 @@ def test_cookies_of_two_servers_of_one_machine_do_not_meet(ledger: Ledger) -> No
         token_client = Client(application(ledger, store="s", settings=ServerConfig(token=token)))
         names.add(token_client.get(f"/?token={token}").headers["set-cookie"].partition("=")[0])
     assert len(names) == 2
+
+
+def test_cookies_of_others_that_no_parser_takes_lock_nobody_out(client: Client) -> None:
+    ours = client.get("/", params=[("token", TOKEN)]).headers["set-cookie"].partition(";")[0]
+    for other in ('theme={"a":1}', "x=a b", "bad[name]=1", 'a="unclosed', "user@x=1", "a,b=1", "="):
+        for cookies in (f"{other}; {ours}", f"{ours}; {other}"):
+            assert client.get("/api/store", headers={"cookie": cookies}).status_code == 200, other
