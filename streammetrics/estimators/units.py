@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from streammetrics.core.interval import Interval
 from streammetrics.estimators.estimator import Estimator, R, Replicates
 from streammetrics.estimators.request import Arguments, IntervalRequest
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.variances import jackknife_variance
+
+TOO_CLOSE: Final = "the means of the groups differ by too little for float64"
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,12 @@ class UnitGroups:
             ratio(total - group_sum, (units - n) << self.shift) if n else None
             for group_sum, n in zip(self.sums, self.units, strict=True)
         )
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether each group has the mean of all."""
+        total, units = sum(self.sums), sum(self.units)
+        return all(s * units == total * n for s, n in zip(self.sums, self.units, strict=True))
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,8 @@ class MeanOfUnits(Estimator[R]):
         spread = jackknife_variance([mean for mean in groups.without_each if mean is not None])
         if units and spread.reason:
             return request.none(spread.reason, n=units)
+        if not spread.variance and not groups.are_alike:  # as 1e15 and 1e15 + 1
+            return request.none(TOO_CLOSE, n=units)
         return request.spread(
             spread.variance, units, df=spread.df, methods=("jackknife",), units="units"
         )
