@@ -31,7 +31,7 @@ from streammetrics_consumers.model.commit import Commit, Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process import service
-from streammetrics_consumers.process.experiment_looks import Looker
+from streammetrics_consumers.process.experiment_looks import STEP_S, Looker
 from streammetrics_consumers.process.stop import Stop, signals_request
 from streammetrics_consumers.sources import Listener, Source
 from streammetrics_consumers.sources.open_source import open_source
@@ -169,9 +169,9 @@ def install(tally: Tally) -> None:
                 super().step(idle=idle)
 
     class TimedLooker(Looker):
-        def step(self) -> None:
+        def step(self, most_s: float = STEP_S) -> None:
             with tally.stage("looks"):
-                super().step()
+                super().step(most_s)
 
     def timed_commit_of(head: Head, delta: Delta) -> Commit:
         with tally.stage("states"):

@@ -237,8 +237,9 @@ def settle(record: object, *names: str) -> None:
 
 
 def number_of_days(days: object, where: str) -> float | None:
-    """The days that something took, None if unknown; InputError for any other value."""
-    number = as_float(days)
-    if number is None and days is not None:
+    """The days that something took, None if unknown, which nan is too; InputError for any other
+    value."""
+    number, is_nan = as_float(days), isinstance(days, float) and days != days
+    if number is None and days is not None and not is_nan:
         raise refused(where, "a number of days", days, "leave it out if it is unknown")
     return number

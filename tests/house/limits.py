@@ -12,7 +12,7 @@ MOST = {
     "source files below 60 lines": 55,
 }
 # These have a budget for the release, so that a day's work does not touch them.
-BUDGETS = {"lines of config": 5_900, "lines of the source": 129_500, "lines of tests": 127_000}
+BUDGETS = {"lines of config": 6_000, "lines of the source": 130_000, "lines of tests": 128_000}
 MOST_CALLED = {
     'functions that interval("auc") crosses': 57,
     "functions that print(result) crosses": 147,

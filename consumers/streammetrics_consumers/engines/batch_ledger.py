@@ -15,6 +15,7 @@ another log with the same name, and is refused (LogChanged).
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -167,7 +168,7 @@ class BatchLedger:
         self._compactor.committed(moved)
         self._compactor.step(idle=True)
         self._raise_floor()
-        self._looker.all_due()
+        self._looker.step(math.inf)
 
     def _raise_floor(self) -> None:
         heads = self.ledger.heads(self.generation)

@@ -52,6 +52,7 @@ log = logging.getLogger(__name__)
 
 MAX_STATE_BYTES: Final = 512 << 20  # of stored states per look
 MAX_DAYS_BYTES: Final = 64 << 20  # of the units by day, which every look sorts: 2 s
+STEP_S: Final = 0.1  # of looks between two steps of a worker
 
 
 def look_now(
@@ -224,7 +225,7 @@ def _preview_of(
 
 
 class Looker:
-    """Takes looks that are due and that no other process takes, at most one in each step.
+    """Takes looks that are due and that no other process takes.
 
     every_s: between two looks of all processes, by the name of the experiment. clock: seconds since
     1970, common to all processes. hooks: see `look_now`.
@@ -246,15 +247,13 @@ class Looker:
         self._asked_s = dict.fromkeys(every_s, -math.inf)
         self._ends: dict[str, _Counted] = {}  # of experiments whose end has passed
 
-    def step(self) -> None:
-        """Take the look that was due first, if one is due."""
-        for name in self._due()[:1]:
-            self._look_if_due(name)
-
-    def all_due(self) -> None:
-        """Take all looks that are due, for a process that takes steps seldom."""
+    def step(self, most_s: float = STEP_S) -> None:
+        """Take the looks that are due, the longest first, until they have taken this long."""
+        start_s = self._monotonic()
         for name in self._due():
             self._look_if_due(name)
+            if self._monotonic() - start_s >= most_s:
+                return
 
     def last(self) -> None:
         """Take the final look at each experiment, regardless of the time of the last one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -46,9 +47,12 @@ def looks(ledger: Ledger) -> dict[str, int]:
 
 
 class Claims:
-    """Which experiments a looker asks for, by a clock that stands still between its steps."""
+    """Which experiments a looker asks for, by a clock that stands still but for its looks, of which
+    each takes `look_s`."""
 
-    def __init__(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, look_s: float = 0.0
+    ) -> None:
         self.now_s = 1000.0
         self.taken: list[str] = []
         self.looker = Looker(
@@ -62,6 +66,7 @@ class Claims:
 
         def claim(store: object, generation: int, fingerprint: str, **_: object) -> bool:
             self.taken.append(names[fingerprint])
+            self.now_s += look_s
             return True
 
         monkeypatch.setattr("streammetrics_consumers.process.experiment_looks.claim", claim)
@@ -71,27 +76,35 @@ def test_a_run_to_the_end_looks_at_each_once(ledger: Ledger) -> None:
     assert looks(ledger) == {"": 1, "ranker": 1, "pricing": 1}
 
 
-def test_each_has_its_own_interval_and_a_step_takes_the_one_that_waits_longest(
+def test_each_has_its_own_interval_and_what_waits_longest_is_first(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claims = Claims(ledger, monkeypatch)
-    for _ in range(4):
-        claims.looker.step()
+    claims.looker.step()
+    claims.looker.step()
     assert claims.taken == ["", "ranker", "pricing"]
     claims.taken.clear()
     for _ in range(7):
         claims.now_s += 10.0
         claims.looker.step()
-        claims.looker.step()
     assert claims.taken == ["ranker"] * 5 + ["", "ranker", "ranker"]
+
+
+def test_a_step_takes_no_more_looks_once_they_have_taken_a_while(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims = Claims(ledger, monkeypatch, look_s=0.06)
+    claims.looker.step()
+    assert claims.taken == ["", "ranker"]
+    claims.looker.step()
+    assert claims.taken == ["", "ranker", "pricing"]
 
 
 def test_a_process_with_seldom_steps_takes_all_that_are_due(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claims = Claims(ledger, monkeypatch)
-    claims.looker.all_due()
-    claims.looker.all_due()
+    claims = Claims(ledger, monkeypatch, look_s=5.0)
+    claims.looker.step(math.inf)
     assert claims.taken == ["", "ranker", "pricing"]
 
 
