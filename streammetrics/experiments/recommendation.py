@@ -112,7 +112,7 @@ def _unless_early(advice: _Advice, min_days: int | None, days: float | None) -> 
     if advice.action not in ("ship", "decide") or not early:
         return advice
     over = "it is unknown how many" if days is None else f"only {math.floor(max(0.0, days))}"
-    why = f"{advice.reason}, but {over} of the planned {min_days} days are over"
+    why = f"{advice.reason}, but {over} of the planned {min_days} days are certainly over"
     return replace(advice, action="wait", reason=why)
 
 

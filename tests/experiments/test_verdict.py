@@ -325,8 +325,8 @@ def test_one_metric_decides_and_is_a_guardrail() -> None:
 def test_nothing_is_shipped_before_the_planned_days() -> None:
     better = two((3000, 20_000), (3600, 20_000), min_days=14, horizon=Horizon(mde=0.02), **UP)
     for days, action, ending in (
-        (0.5, "wait", "Wait: ctr is better, but only 0 of the planned 14 days are over."),
-        (None, "wait", "but it is unknown how many of the planned 14 days are over."),
+        (0.5, "wait", "Wait: ctr is better, but only 0 of the planned 14 days are certainly over."),
+        (None, "wait", "but it is unknown how many of the planned 14 days are certainly over."),
         (14.0, "ship", "Ship: ctr is better."),
     ):
         recommendation = better.report(days=days).recommendation

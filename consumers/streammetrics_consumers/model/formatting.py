@@ -38,6 +38,7 @@ __all__ = [
     "exact_within",
     "iso_utc",
     "label",
+    "least_days",
     "level",
     "lift",
     "name",
@@ -76,6 +77,16 @@ def count(n: int) -> str:
     '20,000'
     """
     return f"{n:,}"
+
+
+def least_days(days: float | None) -> str:
+    """Days, rounded down to a tenth; "" if they are unknown or fewer.
+
+    >>> least_days(7.97), least_days(0.04)
+    ('7.9', '')
+    """
+    tenths = 0 if days is None else math.floor(10 * days)
+    return number(tenths / 10, 1) if tenths else ""
 
 
 def plain(value: float) -> str:

@@ -8,6 +8,7 @@ result, that result has the interval of the groups.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -336,7 +337,7 @@ def progress_of(
     """How far an experiment is of what was planned; see `experiment_answer`."""
     counts = () if srm is None else srm.counts
     return ProgressAnswer(
-        days=None if days is None else round(days, 2),
+        days=None if days is None else math.floor(100 * days) / 100,
         planned_days=design.days,
         units=sum(n for _, n in counts) if counts else None,
         planned_units=design.plan.horizon.units,

@@ -34,7 +34,8 @@ def entry_text(entry: ExperimentEntry) -> EntryText:
     progress = entry.progress
     days, units = ("", ""), ("", "")
     if progress is not None:
-        days = _days(progress.days), _days(progress.planned_days)
+        least, planned = formatting.least_days(progress.days), progress.planned_days
+        days = f"≥ {least}" if least else "", _count(planned)
         units = _count(progress.units), _count(progress.planned_units)
     rails, rails_tone = _guardrails(entry)
     ratio, ratio_tone = _ratio(entry)
@@ -146,13 +147,6 @@ def _effect(effect: EntryEffect | None) -> tuple[str, str, str, str, list[float]
     )
 
 
-def _days(days: float | None) -> str:
-    if days is None:
-        return ""
-    text = formatting.number(days, 0 if days == int(days) else 1)
-    return "< 0.1" if text == "0.0" else text
-
-
 def _count(n: float | None) -> str:
     return "" if n is None else formatting.count(round(n))
 
@@ -160,8 +154,8 @@ def _count(n: float | None) -> str:
 def _share_of_plan(so_far: str, planned: str) -> str:
     """A number of a planned one; each may be unknown.
 
-    >>> _share_of_plan("8.0", "14"), _share_of_plan("8.0", ""), _share_of_plan("", "14")
-    ('8.0 of 14', '8.0', 'planned 14')
+    >>> _share_of_plan("≥ 8.0", "14"), _share_of_plan("≥ 8.0", ""), _share_of_plan("", "14")
+    ('≥ 8.0 of 14', '≥ 8.0', 'planned 14')
     """
     if not planned:
         return so_far

@@ -84,20 +84,19 @@ def progress_text(progress: ProgressAnswer | None, looks: int) -> str:
     """How far an experiment is of what was planned; parts that are not known are left out.
 
     >>> progress_text(ProgressAnswer(8.04, 14, 9612, 20000.0), 6)
-    'Planned 14 days, 8.0 so far; planned 20,000 units, 9,612 so far; 6 looks'
+    'Planned 14 days, at least 8.0 so far; planned 20,000 units, 9,612 so far; 6 looks'
     >>> progress_text(ProgressAnswer(None, None, 9612, None), 1)
     '9,612 units so far; 1 look'
     """
     if progress is None:
         return ""
     count = formatting.count
-    days = None if progress.days is None else formatting.number(progress.days, 1)
-    days = "less than 0.1" if days == "0.0" else days
+    days = formatting.least_days(progress.days)
     units = None if progress.units is None else count(progress.units)
     whole = None if progress.planned_days is None else count(progress.planned_days)
     planned = None if progress.planned_units is None else count(round(progress.planned_units))
     parts = (
-        _planned_part(days, whole, "days"),
+        _planned_part(f"at least {days}" if days else None, whole, "days"),
         _planned_part(units, planned, "units"),
         f"{count(looks)} look{'' if looks == 1 else 's'}",
     )

@@ -40,7 +40,7 @@ def printed(*words: object, code: int = 0) -> str:
 def test_results_begin_with_the_index_or_are_of_one(store: Path) -> None:
     whole = printed("results", store)
     assert whole.index("ranker") < whole.index("since the start, by variant")
-    for line in ("experiment  state", "more of one: --experiment NAME", "1 kept", "0.1 of 14"):
+    for line in ("experiment  state", "more of one: --experiment NAME", "1 kept", "planned 14"):
         assert line in whole
     text = printed("results", store, "--experiment", "pricing")
     assert text.startswith("store.db, generation 1, experiment pricing\n")

@@ -122,7 +122,7 @@ def test_nothing_is_shipped_before_the_planned_days(
     assert advice(answer)[0] == action
     if action == "wait":
         assert advice(answer)[1] == (
-            "Wait: ctr is better, but only 0 of the planned 3 days are over."
+            "Wait: ctr is better, but only 0 of the planned 3 days are certainly over."
         )
 
 
@@ -133,7 +133,7 @@ def test_days_before_the_first_event_of_a_window_are_no_days_of_events(
     steps = [chain(day_of(5, 1500, 1500, up=0.2), day_of(6, 1500, 1500, up=0.2))]
     answer = results(tmp_path, steps, f"mde = 0.05\nmin_days = 6\n{start}", size_s=7 * 86_400)
     assert advice(answer) == (
-        "wait", f"Wait: ctr is better, but only {days} of the planned 6 days are over."
+        "wait", f"Wait: ctr is better, but only {days} of the planned 6 days are certainly over."
     )  # fmt: skip
 
 

@@ -78,7 +78,7 @@ def test_progress_leaves_out_what_is_not_known() -> None:
         (None, 3, ""),
         (ProgressAnswer(None, None, None, None), 0, "0 looks"),
         (ProgressAnswer(0.01, None, None, 100.0), 2,
-         "Less than 0.1 days so far; planned 100 units; 2 looks"),
+         "Planned 100 units; 2 looks"),
     ):  # fmt: skip
         assert progress_text(progress, looks) == text
 
