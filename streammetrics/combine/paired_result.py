@@ -65,10 +65,6 @@ class McNemar(Shown):
     pvalue: float = field(metadata=View(estimator=_OF_ERROR, better=NONE))
 
 
-def _range_of_models(paired: PairedResult[object]) -> Range:
-    return range_of(paired._model_of(paired.value_a))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class PairedResult(Generic[R], Shown):
     """The results of two models on the same rows, and their difference a - b.
@@ -99,13 +95,13 @@ class PairedResult(Generic[R], Shown):
         return self.difference_of()
 
     @property
-    @View(better=NONE, range=_range_of_models)
+    @View(better=NONE, range=lambda paired: paired._ranges(None)[0])
     def a(self) -> float | Bounded:
         """The headline of the first model."""
         return self._values(None)[0]
 
     @property
-    @View(better=NONE, range=_range_of_models)
+    @View(better=NONE, range=lambda paired: paired._ranges(None)[1])
     def b(self) -> float | Bounded:
         """The headline of the second model."""
         return self._values(None)[1]
@@ -267,8 +263,14 @@ class PairedResult(Generic[R], Shown):
 
     def _limits(self, view: object) -> Range:
         """The least and the greatest difference in a view of the metric."""
-        least, most = range_of(self._model_of(self.value_a), view)
-        return least - most, most - least
+        (least_a, most_a), (least_b, most_b) = self._ranges(view)
+        return least_a - most_b, most_a - least_b
+
+    def _ranges(self, view: object) -> tuple[Range, Range]:
+        """The least and the greatest value of each model in a view, which may follow from its
+        rows."""
+        a, b = (range_of(self._model_of(model), view) for model in (self.value_a, self.value_b))
+        return a, b
 
     def _model_of(self, model: object) -> object:
         """The metric's result, without its groups of users."""

@@ -36,6 +36,7 @@ from streammetrics.combine import PairedResult
 from streammetrics.core.errors import StateError
 from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.kernels.inference.t_interval import critical, two_sided_p
+from streammetrics.present.views import range_of
 from tests.expected import examples_of
 
 RNG = np.random.default_rng(20)
@@ -342,6 +343,22 @@ def test_models_have_their_own_intervals_and_a_p_value_has_none() -> None:
     columns = pair.to_dict()
     bounds = dict(zip(columns["name"], columns["exact_low"], strict=True))
     assert bounds["pvalue"] is None and None not in (bounds["a"], bounds["difference"])
+
+
+@pytest.mark.parametrize("users", [{}, {"groups": np.arange(200)}])
+def test_a_difference_has_the_range_of_both_models_also_where_it_follows_from_their_rows(
+    users: dict[str, Any],
+) -> None:
+    metric = UserGroups(Ratio()) if users else Ratio()
+    share, mean = np.tile([0, 1, 1, 0], 50), np.tile([9.0, 10.0, 12.0, 10.0], 50)
+    pair = fed(metric, numerators_a=share, numerators_b=mean, **users)
+    for result, sign in (
+        (pair, 1),
+        (fed(metric, numerators_a=mean, numerators_b=share, **users), -1),
+    ):
+        interval = result.interval()
+        assert interval.lower < interval.estimate == -9.75 * sign < interval.upper
+    assert [range_of(pair, name) for name in ("a", "b")] == [(0.0, 1.0), (-math.inf, math.inf)]
 
 
 @pytest.mark.parametrize(
