@@ -107,8 +107,12 @@ def least_count(count: float) -> str:
 
 
 def tenths(value: float) -> float:
-    """A number rounded down to tenths."""
-    return value if math.isinf(value) else math.floor(10 * value) / 10
+    """A number rounded down to tenths; one from 2**53 on has none.
+
+    >>> tenths(2.57), tenths(1e308)
+    (2.5, 1e+308)
+    """
+    return value if abs(value) >= 2**53 else math.floor(10 * value) / 10
 
 
 def joined(parts: Iterable[str]) -> str:

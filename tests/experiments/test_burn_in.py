@@ -257,3 +257,10 @@ def test_at_least_so_many_more_rows_is_never_more_than_are_needed() -> None:
     for count, rows, words in ((9, 1_130, "at least 120 more"), (7.5, 3, "at least 1 more")):
         shortage = Shortage("b", count, "{} events expected", rows, "rows", "rate")
         assert shortage.reason(10).startswith(words)
+
+
+def test_a_mean_whose_skewness_number_is_near_the_largest_float_is_read() -> None:
+    values = Moments()
+    values.update(np.r_[np.ones(500), -np.ones(500), 1e-150])
+    reading = ConfidenceSequence(horizon=Horizon(mde=0.1)).of(values, "mean")
+    assert reading.lower < 0 < reading.upper
