@@ -125,18 +125,18 @@ def exclusions(
     hint = 'pass {"prices": ["ranker", "pricing"]}'
     if not isinstance(cast("object", layers), Mapping):
         raise refused("exclusions(layers)", "the experiments of each layer", layers, hint)
-    for layer, names in cast("Mapping[object, object]", layers).items():
-        if (
-            isinstance(names, str)
-            or not isinstance(names, Iterable)
-            or not all(isinstance(name, str) for name in names)
-        ):
+    members: dict[str, list[str]] = {}
+    for layer, names in layers.items():
+        given_names: object = names
+        iterable = isinstance(given_names, Iterable) and not isinstance(given_names, str)
+        members[layer] = list(names) if iterable else []  # an iterator is read once
+        if not iterable or not all(isinstance(name, str) for name in members[layer]):
             hint = f"write [{names!r}]" if isinstance(names, str) else "pass their names"
             raise refused(f"layers[{layer!r}]", "a list of experiments", names, hint)
     require_sample(sample, "exclusions(sample)")
     return tuple(
-        _exclusion(layer, sorted(set(layers[layer])), sample, periods or {})
-        for layer in sorted(layers)
+        _exclusion(layer, sorted(set(members[layer])), sample, periods or {})
+        for layer in sorted(members)
     )
 
 

@@ -90,6 +90,14 @@ def test_a_layer_of_a_sample_says_of_how_many_units_it_speaks() -> None:
     assert layer.sentence.startswith("About ") and layer.units == 4 * layer.sampled
 
 
+def test_a_layer_may_be_an_iterator_of_its_experiments() -> None:
+    arms = {i: frozenset("a") for i in range(100)}
+    sample = sample_of({"ads": arms, "ranker": arms})
+    assert exclusions({"l": (name for name in ("ads", "ranker"))}, sample) == exclusions(
+        {"l": ["ads", "ranker"]}, sample
+    )
+
+
 def test_a_layer_of_an_unknown_experiment_is_refused_with_the_nearest_name() -> None:
     sample = sample_of({"ads": {}, "ranker": {}})
     with pytest.raises(InputError, match="ranker"):
