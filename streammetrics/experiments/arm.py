@@ -128,6 +128,7 @@ def arm_of(state: Accumulator, view: str | None, level: float, *, same_rows: boo
             of_units=of_units,
             together=grouped.group_estimate(chosen) if grouped else interval.estimate,
             no_jackknife=unsound,
+            salt=getattr(state, "salt", ""),
         ),
         traits=Traits(
             direction=direction_of(figures, chosen),

@@ -77,13 +77,14 @@ class WithoutGroups:
     of_units: the same of a rate of units, which are independent although they have groups.
     together: the estimate of which they are replicates, that of the arm or that of coarser scores.
     no_jackknife: why they do not show the variance, so that they are nan, as those of a quantile;
-    "" if they do.
+    "" if they do. salt: by which the units are hashed into groups.
     """
 
     replicates: Replicates | None = None
     of_units: Replicates | None = None
     together: float = math.nan
     no_jackknife: str = ""
+    salt: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +200,7 @@ def without_effect(arm: Arm) -> Arm:
         value=Fraction(0),
         precision=Precision(variance=0.0, df=math.inf, method=method, n=0, deff=1.0),
         counts=ArmCounts(kind=arm.counts.kind, counted=arm.counts.counted, rows=0),
-        without=WithoutGroups(replicates=zeros, together=0.0),
+        without=WithoutGroups(replicates=zeros, together=0.0, salt=arm.without.salt),
         traits=Traits(direction=arm.traits.direction, limits=(0.0, 0.0), origin=arm.traits.origin),
         known=True,
     )

@@ -196,16 +196,17 @@ def _unknown(arm: Arm) -> Arm:
 
 
 def _require_same_groups(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> None:
-    for arm in (*x, *y):
-        if arm.without.replicates is None or len(arm.without.replicates) != len(
-            y[0].without.replicates or ()
-        ):
-            raise SettingsError(
-                expected="UserGroups with the same buckets, for the metric and its covariate",
-                got=f"{shown([len(side.without.replicates or ()) for side in (*y, *x)])} buckets",
-                where="covariate",
-                hint="count both in UserGroups of the same buckets and salt, by the same users",
-            )
+    groups = [(len(arm.without.replicates or ()), arm.without.salt) for arm in (*y, *x)]
+    if groups[0][0] and len(set(groups)) == 1:
+        return
+    buckets, salts = zip(*groups, strict=True)
+    same_buckets = buckets[0] and len(set(buckets)) == 1
+    raise SettingsError(
+        expected="UserGroups with the same buckets and salt, for the metric and its covariate",
+        got=f"salts {shown([*salts])}" if same_buckets else f"{shown([*buckets])} buckets",
+        where="covariate",
+        hint="count both in UserGroups of the same buckets and salt, by the same users",
+    )
 
 
 def _finite(column: ArrayLike, name: str) -> NDArray[np.float64]:

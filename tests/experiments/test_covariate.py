@@ -96,6 +96,9 @@ def test_rows_without_groups_or_with_other_groups_are_refused() -> None:
     few = covariate(UserGroups(Ratio(), 16), UserGroups(Ratio(), 16))
     with pytest.raises(SettingsError, match="same buckets"):
         compare(a["revenue"], b["revenue"], covariate=few)
+    salted = [counted(users, before, "other") for users, before, _ in ARMS.values()]
+    with pytest.raises(SettingsError, match=r"same buckets and salt.*'other'"):
+        compare(a["revenue"], b["revenue"], covariate=covariate(*salted))
     none = covariate(a["revenue"].empty(), b["revenue"].empty())
     comparison = compare(a["revenue"], b["revenue"], covariate=none)
     assert math.isnan(comparison.effect_size) and math.isnan(comparison.pvalue)
