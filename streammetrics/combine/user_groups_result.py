@@ -32,7 +32,13 @@ from streammetrics.kernels.inference.variances import (
 )
 from streammetrics.present.estimand import Estimand, estimand_of
 from streammetrics.present.notebook import Shown
-from streammetrics.present.value_rows import ValueRow, is_exact, reason_of, why_undefined
+from streammetrics.present.value_rows import (
+    ValueRow,
+    checked_level,
+    is_exact,
+    reason_of,
+    why_undefined,
+)
 from streammetrics.present.views import counts_of, views_of
 from streammetrics.results.has_intervals import HasIntervals
 
@@ -202,6 +208,7 @@ class UserGroupsResult(Generic[R], Shown):
             return Interval.undefined(
                 why, level=level, method=method, n=self.rows, estimate=value, formula=False
             )
+        level = checked_level(level, "interval(level)")
         estimand = self._estimand(view)
         quantiles, behind = estimand.over_users.ends, estimand.over_users.behind
         if quantiles and not among(method, (JACKKNIFE,)):

@@ -16,6 +16,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.conversion import among, refused
 from streammetrics.core.errors import SettingsError, nearest, shown
 from streammetrics.estimators.units import MeanOfUnits, ShareOfUnits
+from streammetrics.experiments.horizon import check_share
 from streammetrics.experiments.multiplicity import adjust_fwer
 from streammetrics.experiments.one_look import HasEvidence
 from streammetrics.experiments.unit_sample import (
@@ -155,11 +156,18 @@ def interactions(
     One pair of experiments has an interaction for each treatment of one and each treatment of the
     other. All that are asked for, of all pairs, are adjusted together by Holm's method, those
     included that have too few units; with `adjust_fdr` on their e-values more may be shown.
+    InputError for an experiment that is not in the sample, SettingsError for an alpha that is not
+    between 0 and 1.
     """
     require_sample(sample, "interactions(sample)")
     hint = 'pass {"ranker": {"ctr": UnitMetric(sums, "mean")}}'
     if not isinstance(cast("object", metrics), Mapping):
         raise refused("interactions(metrics)", "metrics by experiment", metrics, hint)
+    for name, by_metric in metrics.items():
+        sample.experiment(name)  # refuses one that is not of the sample
+        if not isinstance(cast("object", by_metric), Mapping):
+            raise refused(f"metrics[{name!r}]", "metrics by name", by_metric, hint)
+    check_share("alpha", alpha)
     tests = [
         _asked(sample, names, watched, measured, arms, alpha)
         for names in permutations(sample.names, 2)

@@ -24,7 +24,7 @@ def adjust_fwer(
     >>> adjust_fwer({"ctr": 0.01, "auc": 0.04})
     {'ctr': 0.02, 'auc': 0.04}
     """
-    pvalues = _numbers(pvalues, "adjust_fwer(pvalues)")
+    pvalues = _numbers(pvalues, "adjust_fwer(pvalues)", 1.0)
     m = len(pvalues)
     if method == "bonferroni":
         return {name: p if math.isnan(p) else min(1.0, m * p) for name, p in pvalues.items()}
@@ -54,7 +54,7 @@ def adjust_fdr(*, e_values: Mapping[str, float], alpha: float = 0.05) -> dict[st
     >>> adjust_fdr(e_values={"ctr": 60.0, "auc": 1.5})
     {'ctr': True, 'auc': False}
     """
-    e_values = _numbers(e_values, "adjust_fdr(e_values)")
+    e_values = _numbers(e_values, "adjust_fdr(e_values)", math.inf)
     if (level_given := as_float(alpha)) is None or not 0 < level_given < 1:
         raise refused("adjust_fdr(alpha)", "a number between 0 and 1, such as 0.05", alpha)
     # Equal e-values are all rejected or all kept, so that the order does not matter.
@@ -66,14 +66,19 @@ def adjust_fdr(*, e_values: Mapping[str, float], alpha: float = 0.05) -> dict[st
     return {name: e >= least for name, e in e_values.items()}
 
 
-def _numbers(values: object, where: str) -> dict[str, float]:
-    """Numbers by name, or InputError."""
-    numbers = {}
+def _numbers(values: object, where: str, most: float) -> dict[str, float]:
+    """Numbers from 0 to `most`, or nan, by name, or InputError."""
+    numbers: dict[str, float | None] = {}
     if isinstance(values, Mapping):
         numbers = {name: _number(value) for name, value in values.items()}
     if not isinstance(values, Mapping) or None in numbers.values():
         raise refused(where, "a number for each name", values, 'pass {"ctr": 0.01, "auc": 0.04}')
-    return cast("dict[str, float]", numbers)
+    checked = cast("dict[str, float]", numbers)
+    for name, number in checked.items():
+        if number < 0 or number > most:
+            expected = "a number of at least 0" if most == math.inf else f"one from 0 to {most:g}"
+            raise refused(f"{where}[{name!r}]", expected, number, "pass it as it was computed")
+    return checked
 
 
 def _number(value: object) -> float | None:

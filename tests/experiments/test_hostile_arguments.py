@@ -20,6 +20,7 @@ from streammetrics import (
     Ratio,
     SettingsError,
     StreamMetricsError,
+    UserGroups,
     compare,
 )
 from streammetrics.experiments import (
@@ -58,6 +59,13 @@ def curve() -> Any:
     """A score curve."""
     state = ExactAUC()
     state.update([0, 1, 1, 0], [0.1, 0.4, 0.35, 0.8])
+    return state.compute()
+
+
+def grouped_quantiles() -> Any:
+    """Quantiles of users."""
+    state = UserGroups(ExactQuantiles())
+    state.update(groups=range(100), values=np.arange(100.0))
     return state.compute()
 
 
@@ -121,6 +129,7 @@ CALLS: tuple[Callable[[Any], object], ...] = (
     lambda x: Experiment(planned(), {}, {"": {"a": x}}).report(),
     lambda x: Experiment(planned(), {}, {}, (), {1: {"": {"a": x}}}).report(),
     lambda x: curve().best(x),
+    lambda x: grouped_quantiles().interval("iqr", level=x),
     lambda x: curve().threshold_for(predicted_positive=x),
     lambda x: curve().interval(method=x),
     lambda x: curve().to_frame(x),

@@ -12,7 +12,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from streammetrics import ExactAUC, Quantiles, Ratio, SettingsError, UnitMean, Units, UnitSums
+from streammetrics import (
+    ExactAUC,
+    InputError,
+    Quantiles,
+    Ratio,
+    SettingsError,
+    UnitMean,
+    Units,
+    UnitSums,
+)
 from streammetrics.experiments import (
     Horizon,
     Interaction,
@@ -243,6 +252,17 @@ def test_what_is_not_known_by_unit_says_why() -> None:
     assert interaction.reason.startswith("no sampled unit is in both ranker old")
     with pytest.raises(SettingsError, match="rate"):
         UnitMetric(customers.sums().compute(), "rte")
+
+
+def test_unknown_experiments_and_levels_that_are_no_share_are_refused() -> None:
+    sample = shop(20).sample()
+    with pytest.raises(InputError, match="ranker"):
+        interactions(sample, {"rankr": {}})
+    with pytest.raises(InputError, match="metrics by name"):
+        interactions(sample, {"ranker": 3})  # type: ignore[dict-item]
+    for alpha in (0, -1, 1, 2, "x", None, float("nan")):
+        with pytest.raises(SettingsError, match="alpha: expected a number between 0 and 1"):
+            interactions(sample, {}, alpha=alpha)  # type: ignore[arg-type]
 
 
 def test_a_smaller_sample_of_sums_or_of_units_has_less_evidence_and_pays_for_its_level() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from streammetrics import Accumulator, Ratio
-from streammetrics.core.errors import SettingsError
+from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.experiments import (
     Experiment,
     Horizon,
@@ -346,6 +346,14 @@ def test_an_unknown_e_value_is_not_rejected_and_counts_among_all_in_any_order() 
         assert rejected([*values]) == [not math.isnan(e) for e in values]
     for values in permutations([1.0, math.nan, 45.0]):
         assert rejected([*values]) == [False] * 3
+
+
+def test_p_values_and_e_values_out_of_their_range_are_refused() -> None:
+    for pvalues in ({"a": -1.0, "b": 0.5}, {"a": 0.5, "b": 3.0}):
+        with pytest.raises(InputError, match="from 0 to 1"):
+            adjust_fwer(pvalues)
+    with pytest.raises(InputError, match="of at least 0, got -5"):
+        adjust_fdr(e_values={"a": -5.0})
 
 
 def test_infinite_e_values_are_rejected_and_nothing_is_adjusted_to_nothing() -> None:
