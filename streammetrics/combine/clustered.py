@@ -38,6 +38,7 @@ from streammetrics.kernels.inference.variances import (
     jackknife_variance,
 )
 from streammetrics.present.estimand import Estimand
+from streammetrics.present.value_rows import checked_level
 from streammetrics.present.views import ViewText
 from streammetrics.results.has_intervals import HasIntervals
 
@@ -121,6 +122,7 @@ def clustered(
     the estimate -/+ its error. All use Student's t with the effective number of groups less 1.
     (Kott and Carr 1997, J. Off. Stat. 13.)
     """
+    level = checked_level(level, "interval(level)")
     value, over_users = estimand.value, estimand.over_users
     plain = _plain(estimand, level, rows)
     if estimand.never:
@@ -155,6 +157,11 @@ def clustered(
     interval = widened(interval, value) if isinstance(value, Bounded) else interval
     interval = estimand.extended(interval)
     return interval_within(interval, *estimand.range)
+
+
+def level_of_ends(level: object) -> float:
+    """The level of both ends of a range, which hold together at this one. (Bonferroni)"""
+    return (1 + checked_level(level, "interval(level)")) / 2
 
 
 def range_interval(estimand: Estimand, low: Interval, high: Interval) -> Interval:
@@ -217,6 +224,7 @@ def mapped(
     """The interval of a view that follows from a share with these variances over users: the share
     -/+ t times its error, mapped. Where an error is 0, the end is that of independent rows. agree:
     what it means if all are."""
+    level = checked_level(level, "interval(level)")
     method, value, variance = behind.method, estimand.value, variances.variance
     se, above = variance.se, variances.upto.se
     why = "" if math.isfinite(se) else variance.reason or "the variance is not defined"

@@ -15,6 +15,7 @@ from streammetrics.combine.clustered import (
     JACKKNIFE,
     VarianceBehind,
     clustered,
+    level_of_ends,
     mapped,
     no_jackknife,
     range_interval,
@@ -32,13 +33,7 @@ from streammetrics.kernels.inference.variances import (
 )
 from streammetrics.present.estimand import Estimand, estimand_of
 from streammetrics.present.notebook import Shown
-from streammetrics.present.value_rows import (
-    ValueRow,
-    checked_level,
-    is_exact,
-    reason_of,
-    why_undefined,
-)
+from streammetrics.present.value_rows import ValueRow, is_exact, reason_of, why_undefined
 from streammetrics.present.views import counts_of, views_of
 from streammetrics.results.has_intervals import HasIntervals
 
@@ -208,12 +203,11 @@ class UserGroupsResult(Generic[R], Shown):
             return Interval.undefined(
                 why, level=level, method=method, n=self.rows, estimate=value, formula=False
             )
-        level = checked_level(level, "interval(level)")
         estimand = self._estimand(view)
         quantiles, behind = estimand.over_users.ends, estimand.over_users.behind
         if quantiles and not among(method, (JACKKNIFE,)):
-            ends = [self.interval(p, level=(1 + level) / 2, method=method) for p in quantiles]
-            return replace(range_interval(estimand, *ends), level=level)
+            ends = [self.interval(p, level=level_of_ends(level), method=method) for p in quantiles]
+            return replace(range_interval(estimand, *ends), level=float(level))
         doubts = self._doubts_of(estimand)
         if behind is not None and among(method, ("auto", behind.method)):
             errors = self._variance_behind(behind)

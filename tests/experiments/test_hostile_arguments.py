@@ -69,6 +69,12 @@ def grouped_quantiles() -> Any:
     return state.compute()
 
 
+def test_a_level_of_users_may_be_a_decimal() -> None:
+    for view in ("iqr", "median", "mean"):
+        interval = grouped_quantiles().interval(view, level=Decimal("0.9"))  # type: ignore[arg-type]
+        assert interval == grouped_quantiles().interval(view, level=0.9)
+
+
 def experiment(**settings: Any) -> Experiment:
     """Two rates, and a plan with these settings."""
     states = {name: {"ctr": state} for name, state in zip(("a", "b"), rates(), strict=True)}
