@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, Self
+from typing import Final, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,8 +27,10 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.experiments.arm import arm_of
 from streammetrics.experiments.arms import Arm, Arms, pair_of
 from streammetrics.experiments.plan import check_slope
+from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.inference.pooled_variance import skewness_number
 from streammetrics.kernels.inference.variances import jackknife_variance
+from streammetrics.results.distribution import total
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +54,13 @@ class UserTotals:
     def of(cls, x: ArrayLike, y: ArrayLike) -> Self:
         """The sums of these users; x, y: [n] finite numbers, one for each user.
 
-        The sums are exact; each product is rounded once. InputError for columns of other shapes or
+        The sums and the products in them are exact. InputError for columns of other shapes or
         values, or of unequal lengths.
         """
         x_values, y_values = _finite(x, "x"), _finite(y, "y")
         checks.same_length(len(x_values), y_values, "y", "x")
-        columns = (x_values, y_values, x_values * x_values, x_values * y_values)
-        sums = [Fraction(math.fsum(column.tolist())) for column in columns]
-        return cls(len(x_values), *sums)
+        products = (x_values, None), (y_values, None), (x_values, x_values), (x_values, y_values)
+        return cls(len(x_values), *(total(a, b, None) for a, b in products))
 
     def __add__(self, other: Self) -> Self:
         sums = self.x + other.x, self.y + other.y, self.xx + other.xx, self.xy + other.xy
@@ -79,10 +80,10 @@ def user_slope(arms: Sequence[UserTotals]) -> float:
     hint = "pass [UserTotals.of(x, y), ...], one for each arm"
     for arm in totals:
         instance(arm, UserTotals, "user_slope(arms)", "the UserTotals of each arm", hint)
-    counted_arms = [arm for arm in arms if arm.n]
+    counted_arms = [arm for arm in cast("list[UserTotals]", totals) if arm.n]
     xx = sum((arm.xx - arm.x * arm.x / arm.n for arm in counted_arms), Fraction(0))
     xy = sum((arm.xy - arm.x * arm.y / arm.n for arm in counted_arms), Fraction(0))
-    return float(xy / xx) if xx > 0 else 0.0
+    return ratio(xy, xx) if xx > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +127,9 @@ class Covariate:
     def __post_init__(self) -> None:
         if self.theta is not None:
             check_slope(self.theta, "Covariate.theta")
+        users: object = self.users
+        if isinstance(users, Iterable):  # an iterator is read once, and comparisons are many
+            object.__setattr__(self, "users", tuple(users))
         if self.theta is not None and self.users is not None:
             raise SettingsError(
                 expected="theta or users",
@@ -224,19 +228,15 @@ def _finite(column: ArrayLike, name: str) -> NDArray[np.float64]:
 
 def _slope(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> float:
     """The slope θ over groups; 0 if the covariate is constant."""
-    products, squares = [], []
+    totals = []
     for arm, covariate in zip(y, x, strict=True):
         pairs = [
             pair
             for pair in _group_replicates(arm, covariate)
             if pair and all(map(math.isfinite, pair))
         ]
-        if len(pairs) > 1:
-            mean_y, mean_x = (math.fsum(column) / len(pairs) for column in zip(*pairs, strict=True))
-            products += [(a - mean_y) * (b - mean_x) for a, b in pairs]
-            squares += [(b - mean_x) * (b - mean_x) for _, b in pairs]
-    below = math.fsum(squares)
-    return math.fsum(products) / below if below > 0 else 0.0
+        totals.append(UserTotals.of([b for _, b in pairs], [a for a, _ in pairs]))
+    return user_slope(totals)
 
 
 def _group_replicates(y: Arm, x: Arm) -> Iterator[tuple[float, float] | None]:

@@ -41,7 +41,8 @@ def why_not_started(contrast: Contrast, reading: Reading) -> str:
     ):
         names = _variants(contrast, test)
         if len(names) >= at_least:
-            return f"{_joined(names, 'has', 'have')} {lack}{_one_stream(contrast)}"
+            lack += _one_of_epochs(contrast) + _one_stream(contrast)
+            return f"{_joined(names, 'has', 'have')} {lack}"
     if has_no_error(contrast):
         reason = _named_by_variant(contrast, comparison.reason)
         return reason or "there is no formula for its standard error"
@@ -59,6 +60,15 @@ def _named_by_variant(contrast: Contrast, reason: str) -> str:
     for arm, name in names:
         reason = reason.replace(f"{arm}: ", f"of {name}, ")
     return reason
+
+
+def _one_of_epochs(contrast: Contrast) -> str:
+    """What limits a lack to one epoch, where several are left out and none is compared; else ""."""
+    comparison = contrast.comparison
+    several = len(comparison.left_out) > 1 and not comparison.epochs
+    if not several or not any(arm.counts.rows for _, arm in _arms(contrast)):
+        return ""
+    return f" in one of {len(comparison.left_out)} epochs that all have too few rows"
 
 
 def _one_stream(contrast: Contrast) -> str:

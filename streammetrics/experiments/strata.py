@@ -116,15 +116,17 @@ def epoch_strata(arms: Mapping[str, tuple[Arm, Arm]], units: Mapping[str, int]) 
     arms: control and treatment by epoch. units: N_e of both together. An epoch is left out if an
     arm has no estimate, or fewer than 10 rows (of a class), or fewer than 2 groups; never because
     of the values of its rows, which would bias the effect. A single epoch stays unchanged, with the
-    variance of `compare`. For several epochs of independent rows V = Σ w_e² V_e, with half a
-    success added to each rate, because an epoch may have none; for groups V is the jackknife
-    variance of the stratified estimate, because a user may be in several epochs.
+    variance of `compare`. Where all are left out, so does the one with the most rows in the arm
+    that has fewer, of those with an effect if there are any. For several epochs of independent rows
+    V = Σ w_e² V_e, with half a success added to each rate, because an epoch may have none; for
+    groups V is the jackknife variance of the stratified estimate, because a user may be in several
+    epochs.
     """
     used = [epoch for epoch, pair in arms.items() if all(map(_enough, pair)) and units[epoch]]
     left_out = tuple(epoch for epoch in arms if epoch not in used)
     if not used:
-        last = list(arms.values())[-1] if arms else None
-        return replace(pair_of(*last), left_out=left_out) if last else None
+        pair = max(arms.values(), key=_known_and_rows, default=None)
+        return replace(pair_of(*pair), left_out=left_out) if pair else None
     if len(used) == 1:
         return replace(pair_of(*arms[used[0]]), used=tuple(used), left_out=left_out)
     sizes = [units[epoch] for epoch in used]
@@ -139,6 +141,11 @@ def epoch_strata(arms: Mapping[str, tuple[Arm, Arm]], units: Mapping[str, int]) 
         Stratum(n / sum(sizes), a, b) for n, a, b in zip(sizes, controls, treatments, strict=True)
     )
     return Arms(control, treated, effect, strata, tuple(used), left_out)
+
+
+def _known_and_rows(pair: tuple[Arm, Arm]) -> tuple[bool, int, int]:
+    rows = pair[0].counts.rows, pair[1].counts.rows
+    return all(math.isfinite(arm.value) for arm in pair), min(rows), sum(rows)
 
 
 def _enough(arm: Arm) -> bool:

@@ -320,9 +320,9 @@ def _rounded(mean: Fraction | float, to: Callable[[int, int], float]) -> float:
 
 
 def total(
-    a: NDArray[np.float64], b: NDArray[np.float64] | None, units: NDArray[np.int64]
+    a: NDArray[np.float64], b: NDArray[np.float64] | None, units: NDArray[np.int64] | None
 ) -> Fraction:
-    """Σ units · a · b without rounding, of finite values; b None: 1. All [k].
+    """Σ units · a · b without rounding, of finite values; b or units None: 1. All [k].
 
     >>> total(np.array([1e16, 1.0, -1e16]), None, np.array([1, 2, 1]))
     Fraction(2, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -199,6 +200,41 @@ def test_an_arm_without_the_covariate_is_not_compared_as_if_it_had_one() -> None
     early = only(PLAN, {"old": arms, "new": states()})
     assert early.comparison.left_out == ("old",) and early.comparison.method == "cuped"
     assert only(PLAN, {"": {}}).anytime.gated
+
+
+def test_the_totals_of_users_are_exact_so_that_shards_add_up_and_a_constant_has_no_slope() -> None:
+    whole = UserTotals.of([0.1] * 13, range(13))
+    assert UserTotals.of([0.1] * 5, range(5)) + UserTotals.of([0.1] * 8, range(5, 13)) == whole
+    assert whole.xx == 13 * Fraction(0.1) ** 2 and user_slope([whole]) == 0.0
+    x, y = np.arange(4.0), 2 * np.arange(4.0)
+    for offset in (1e8, 1e15):
+        assert user_slope([UserTotals.of(x + offset, y)]) == 2.0
+    for unit in (2.0**-600, 2.0**600):
+        assert user_slope([UserTotals.of(x * unit, y)]) == 2.0 / unit
+    large = UserTotals.of([1e308, 1e308], [1, 2])
+    assert large.x == 2 * Fraction(1e308) and large.xx == 2 * Fraction(1e308) ** 2
+    assert user_slope([UserTotals.of(x * 1e-300, y * 1e300)]) == math.inf
+
+
+def test_totals_that_can_be_read_once_have_the_slope_of_those_in_a_list() -> None:
+    totals = [UserTotals.of(before, after) for _, before, after in ARMS.values()]
+    assert user_slope(iter(totals)) == user_slope(totals)  # type: ignore[arg-type]
+    (a, b) = states().values()
+    history = covariate(a["before"], b["before"])
+    expected = compare(a["revenue"], b["revenue"], covariate=replace(history, users=totals))
+    once = replace(history, users=iter(totals))
+    for _ in range(2):
+        assert compare(a["revenue"], b["revenue"], covariate=once) == expected
+
+
+def test_a_covariate_too_large_for_its_squares_gives_the_slope_of_a_smaller_unit() -> None:
+    (a, b) = states().values()
+    users = [ARMS[arm] for arm in ("a", "b")]
+    large = covariate(*(counted(ids, before * 2.0**540) for ids, before, _ in users))
+    comparison = compare(a["revenue"], b["revenue"], covariate=large)
+    plain = compare(a["revenue"], b["revenue"], covariate=covariate(a["before"], b["before"]))
+    assert math.isclose(comparison.effect_size, plain.effect_size, rel_tol=1e-9)
+    assert math.isclose(comparison.std_error, plain.std_error, rel_tol=1e-9)
 
 
 def test_slopes_and_names_that_are_none_are_refused() -> None:

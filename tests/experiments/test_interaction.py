@@ -398,6 +398,35 @@ def test_units_that_are_all_alike_or_weigh_nothing_have_no_interaction(
     assert interaction.reason == "the four cells have no finite variance above 0"
 
 
+@pytest.mark.parametrize("value", [9.99, 0.1, 1 / 3])
+@pytest.mark.parametrize(("view", "rows"), [("mean", 1), ("ratio", 3)])
+def test_units_with_one_value_that_float64_rounds_have_no_interaction(
+    value: float, view: str, rows: int
+) -> None:
+    customers = shop(20_000)
+    state = UnitSums(100_000)
+    state.update(np.repeat(np.arange(20_000), rows), np.full(20_000 * rows, value))
+    interaction = interactions_of(customers, view, sums=state)[0]
+    assert not interaction.differs and interaction.effect_size == 0.0
+    assert interaction.reason == "the four cells have no finite variance above 0"
+
+
+def test_cells_that_each_have_one_value_have_no_variance() -> None:
+    cells = np.random.default_rng(3).integers(0, 4, 20_000)
+    for weights in (np.ones(20_000), 1.0 + np.arange(20_000) % 7):
+        result = four_cells(np.array([0.1, 0.2, 0.3, 0.4])[cells] * weights, weights, cells)
+        assert result.variances == (0.0,) * 4 and abs(result.effect) < 1e-15
+
+
+@pytest.mark.parametrize("offset", [1e9, 1e14])
+def test_what_all_values_have_in_common_changes_no_interaction(offset: float) -> None:
+    rng = np.random.default_rng(3)
+    cells, values = rng.integers(0, 4, 20_000), rng.integers(0, 9, 20_000).astype(float)
+    base, raised = (four_cells(values + x, np.ones(20_000), cells) for x in (0.0, offset))
+    assert math.isclose(raised.effect, base.effect, rel_tol=1e-12)
+    assert math.isclose(raised.variance, base.variance, rel_tol=1e-12)
+
+
 def test_denominators_below_0_count_and_a_cell_without_weight_has_no_variance() -> None:
     rng = np.random.default_rng(3)
     cells, sums = rng.integers(0, 4, 4_000), rng.random(4_000)

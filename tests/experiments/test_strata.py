@@ -8,7 +8,8 @@ from itertools import permutations
 import numpy as np
 from pytest import approx
 
-from streammetrics import Accumulator, Ratio, UserGroups
+from streammetrics import Accumulator, HistogramAUC, Ratio, UserGroups
+from streammetrics.experiments import Experiment, Horizon, Plan
 from streammetrics.experiments.arm import arm_of
 from streammetrics.experiments.arms import Arm, Arms, no_arm, pair_of
 from streammetrics.experiments.difference import compared
@@ -94,6 +95,35 @@ def test_an_epoch_is_left_out_where_an_arm_has_too_little_and_never_for_what_its
     assert stratified({**ramp, "late": late}).effect == 0.0
     assert math.isnan(stratified({"late": late}).effect)
     assert epoch_strata({}, {}) is None
+
+
+def test_where_all_epochs_are_left_out_the_effect_is_that_of_the_one_with_the_most_rows() -> None:
+    empty = read(HistogramAUC(), HistogramAUC())
+    most = read(area(1, 18, 1.0), area(2, 18, 1.0))
+    less = read(area(3, 12, 1.0), area(4, 12, 1.0))
+    arms = {"empty": empty, "less": less, "most": most}
+    for names in permutations(arms):
+        strata = stratified({name: arms[name] for name in names}, dict.fromkeys(names, 9))
+        assert strata.effect == pair_of(*most).effect and strata.left_out == names
+    assert stratified({"e": empty, "a": (most[0], empty[1])}).control.counts.rows == 18
+
+
+def test_a_lack_of_rows_in_one_of_several_epochs_is_not_said_of_all() -> None:
+    plan = Plan(
+        control="a", variants=("a", "b"), decision=("m.auc",), horizon=Horizon(mde=0.2),
+        epochs=("old", "new"),
+    )  # fmt: skip
+    rows, none = {"m": area(1, 18, 1.0)}, {"m": HistogramAUC()}
+
+    def sentence(epochs: dict[str, dict[str, dict[str, HistogramAUC]]]) -> str:
+        return Experiment(plan, epochs).report().findings[0].sentence
+
+    apart = sentence({"old": {"a": rows, "b": none}, "new": {"a": none, "b": rows}})
+    assert "b has no rows yet in one of 2 epochs that all have too few rows" in apart
+    both = sentence({"old": {"a": rows, "b": rows}, "new": {"a": none, "b": none}})
+    assert "no rows yet" not in both and "more rows" in both
+    nothing = sentence({"old": {"a": none, "b": none}, "new": {"a": none, "b": none}})
+    assert nothing.endswith("a and b have no rows yet.")
 
 
 def test_users_of_two_epochs_are_left_out_of_both_at_once() -> None:

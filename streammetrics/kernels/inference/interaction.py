@@ -40,13 +40,17 @@ NEEDED: Final = 10.0  # of each cell: `EXPECTED` events, or a skewness number of
 # less of it than the experiment by a factor that nobody can plan.
 TUNINGS: Final = tuple(4.0**-k for k in range(6))
 
+# Of Σ s²: a sum, R and their product are each off by 2**-53 at most, so d by less than 2**-50.
+_ROUNDING: Final = 2.0**-100
+
 
 @dataclass(frozen=True, slots=True)
 class FourCells:
-    """The estimates of four cells. numbers: what a verdict needs ten of in each: where all values
-    are 0 or 1, expected events, and rows without one, over the design effect (is_share); else the
-    skewness number, the lesser of its own and that which its units would have of all. df: the least
-    effective number of units of a cell, by their weights, less 1."""
+    """The estimates of four cells. values: each R less that of all units together, so that little
+    is lost of differences between large R. numbers: what a verdict needs ten of in each: where all
+    values are 0 or 1, expected events, and rows without one, over the design effect (is_share);
+    else the skewness number, the lesser of its own and that which its units would have of all. df:
+    the least effective number of units of a cell, by their weights, less 1."""
 
     values: tuple[float, ...]
     variances: tuple[float, ...]
@@ -86,14 +90,24 @@ class FourCells:
 
 def four_cells(sums: Floats, weights: Floats, cells: NDArray[np.intp]) -> FourCells:
     """The estimates of units with these sums and weights, [n] each, in these cells [n]; a unit is
-    in each of the cells 0 to 3 once at most. A cell without weight is nan."""
+    in each of the cells 0 to 3 once at most. A cell without weight is nan. The variance is 0 where
+    the units of a cell differ by no more than float64 rounds."""
     units = np.bincount(cells, minlength=CELLS)
     total = np.bincount(cells, weights, CELLS).astype(np.float64, copy=False)
     with np.errstate(all="ignore"):
-        values = np.bincount(cells, sums, CELLS) / total
-        d = (sums - values[cells] * weights) / (total / units)[cells]
+        center = float(sums.sum() / np.abs(weights).sum())
+        center = center if math.isfinite(center) else 0.0
+        expected = center * weights
+        values, rest = np.zeros(CELLS), sums - expected
+        for _ in range(2):  # the second time takes out what the sums of the first were rounded by
+            shifts = np.bincount(cells, rest, CELLS) / total
+            values, rest = values + shifts, rest - shifts[cells] * weights
+        mean_weights = (total / units)[cells]
+        d, sizes = rest / mean_weights, (np.abs(sums) + np.abs(expected)) / mean_weights
         scale = math.ldexp(1.0, math.frexp(float(np.abs(d).max(initial=0.0)))[1])
         squares, cubes = (np.bincount(cells, (d / scale) ** k, CELLS) for k in (2, 3))
+        alike = squares <= _ROUNDING * np.bincount(cells, (sizes / scale) ** 2, CELLS)
+        squares[alike] = cubes[alike] = 0.0
         variances = squares / (units * (units - 1.0)) * scale * scale
         own_numbers = squares**3 / cubes**2
         of_all = squares.sum() ** 3 / cubes.sum() ** 2 * units / units.sum()
@@ -102,7 +116,7 @@ def four_cells(sums: Floats, weights: Floats, cells: NDArray[np.intp]) -> FourCe
     numbers = np.fmin(np.where(cubes == 0, np.inf, own_numbers), of_all if cubes.sum() else np.inf)
     is_share = _are_shares(sums, weights)
     if is_share:
-        numbers = _expected_counts(total, values, variances, float(sums.sum() / weights.sum()))
+        numbers = _expected_counts(total, center + values, variances, center)
     return FourCells(
         tuple(values.tolist()),
         tuple(variances.tolist()),
