@@ -9,8 +9,9 @@ A look has a row for each comparison, and rows whose names no comparison has, ma
 the epoch and of its days. What must outlast later data is the greatest of its rows, or repeated.
 
 Readers of results never take a look. Of the workers one looks at a time: a look is claimed first,
-in a transaction of its own, and the states are read after it. If the worker dies in between, no
-look was taken, and the next one is due at its usual time.
+in a transaction of its own, and the states are read after it. A look is added while its claim is
+locked, so those of an experiment are added in the order of their claims. If the worker dies in
+between, no look was taken, and the next one is due at its usual time.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from streammetrics_consumers.model.commit import JOIN_START, Head
 T = TypeVar("T")
 
 MAX_POINTS: Final = 500  # of a plot of the looks at one comparison
+NEWEST: Final = 100  # looks that tell one moment from another
 RETRIES: Final = "(retries)"  # beside the logs: a retry counts events at offsets already passed
 
 
@@ -88,14 +90,15 @@ def claim(
 ) -> bool:
     """Claim a look if one is due: the last claim is `every_ms` old. Returns whether to look.
 
-    Of concurrent callers one gets the claim, and the others do not wait. last: the log has ended,
-    so a look is due whenever the last one was.
+    Of concurrent callers one gets the claim, and the others do not wait: for them, or for a look
+    that is being added. last: the log has ended, so a look is due whenever the last one was, and
+    the caller waits: the look that is being added may have counted less.
     """
     conditions = experiment.c.generation == generation, experiment.c.fingerprint == fingerprint
 
     def work(connection: Connection, is_repeated: bool) -> bool:
         row = select(experiment.c.last_look_ms).where(*conditions)
-        last_ms = connection.scalar(row.with_for_update(skip_locked=True))
+        last_ms = connection.scalar(row.with_for_update(skip_locked=not last))
         if last_ms is not None:
             # A time written by a clock that was far ahead must not prevent looks until then.
             if (
@@ -107,7 +110,7 @@ def claim(
             connection.execute(update(experiment).where(*conditions).values(last_look_ms=now_ms))
             return True
         if connection.scalar(row) is not None:
-            return False  # another process is claiming it at this moment
+            return False  # another process claims it or adds a look at this moment
         try:
             with connection.begin_nested():
                 values = {"generation": generation, "fingerprint": fingerprint}
@@ -208,17 +211,21 @@ def _is_reached(connection: Connection, new_look: experiments.Look) -> bool:
 
 
 def _is_claimed(connection: Connection, new_look: experiments.Look, claimed_ms: int) -> bool:
-    """Whether the last claim is this one."""
+    """Whether the last claim is this one. No other is made until the end of the transaction."""
     last = select(experiment.c.last_look_ms).where(
         experiment.c.generation == new_look.generation,
         experiment.c.fingerprint == new_look.experiment,
     )
-    return connection.scalar(last) == claimed_ms
+    return connection.scalar(last.with_for_update()) == claimed_ms
 
 
-def last_id(connection: Connection) -> int:
-    """What changes when a look is added: the number of the last one of the store; 0 before it."""
-    return int(connection.scalar(select(func.max(look.c.id))) or 0)
+def newest_ids(connection: Connection) -> tuple[int, ...]:
+    """What changes when a look is added: the numbers of the newest of the store, the newest first.
+
+    The greatest is not enough: looks at two experiments may be added in another order than they
+    are numbered. Counting all of them would take longer and longer.
+    """
+    return tuple(connection.scalars(select(look.c.id).order_by(look.c.id.desc()).limit(NEWEST)))
 
 
 def count_looks(connection: Connection, generation: int, fingerprint: str | None = None) -> int:

@@ -1,11 +1,11 @@
 """Refused events in the ledger: those that a retry counts, each at most once, and those forwarded
 to a Kafka topic.
 
-A retry is one transaction. It (1) checks that the generation is still the current one, (2) writes
-the retry, (3) marks each entry done on the condition that it is open, (4) writes the delta of these
-events under the number of the retry, and (5) takes them out of the head's counts of refused, future
-and late events. If one entry is not open any more, nothing is written: a concurrent retry has
-counted it.
+A retry is one transaction, and one runs at a time. It (1) checks that the generation is still the
+current one, (2) writes the retry, (3) marks each entry done on the condition that it is open, (4)
+writes the delta of these events under the number of the retry, and (5) takes them out of the head's
+counts of refused, future and late events. If one entry is not open any more, nothing is written: a
+concurrent retry has counted it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from streammetrics_consumers.ledger.read import read_quarantine
-from streammetrics_consumers.ledger.schema import head, quarantine, retry
+from streammetrics_consumers.ledger.schema import head, quarantine, retry, take_turn
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.ledger.write import (
     Fenced,
@@ -64,6 +64,9 @@ def write_retry(
     """
 
     def work(connection: Connection, is_repeated: bool) -> int:
+        # Retries are numbered in the order of their commits: readers know them by the last one.
+        # An exclusive lock of the generation would wait long beside many workers.
+        take_turn(connection)
         floor_ms = check_generation(connection, generation)
         if is_repeated:
             stored_number = connection.scalar(

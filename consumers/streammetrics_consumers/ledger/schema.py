@@ -347,6 +347,12 @@ def stored_id(connection: Connection, *, lock: bool = False) -> str | None:
     return connection.scalar(query.with_for_update(read=True) if lock else query)
 
 
+def take_turn(connection: Connection) -> None:
+    """Wait until no other transaction that calls this runs; later ones wait for this one. Those
+    that commit events do not call it, so none of them waits."""
+    connection.execute(select(meta.c.key).where(meta.c.key == "schema_version").with_for_update())
+
+
 def create(connection: Connection) -> None:
     """Create the tables of this version in an empty database."""
     # Here, and not for both databases above: the option of a dialect imports that dialect.

@@ -87,9 +87,9 @@ class StoreView:
         return read_states(self._connection, rows)
 
     @property
-    def last_look_id(self) -> int:
-        """See `looks.last_id`."""
-        return looks.last_id(self._connection)
+    def newest_looks(self) -> tuple[int, ...]:
+        """See `looks.newest_ids`."""
+        return looks.newest_ids(self._connection)
 
     def looks(self, experiment: str | None = None) -> int:
         """The number of looks at this experiment; None: at all of the generation."""

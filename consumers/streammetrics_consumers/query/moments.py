@@ -12,14 +12,14 @@ from streammetrics_consumers.query.answers import ResultsAnswer
 from streammetrics_consumers.query.query import Query, require_generation
 
 T = TypeVar("T")
-Moment: TypeAlias = tuple[StoreVersion, int]  # the version of a store, and its last look
+Moment: TypeAlias = tuple[StoreVersion, tuple[int, ...]]  # of a store, and its newest looks
 
 TRIES: Final = 5  # attempts to read the rows and the rest of an answer at one moment
 
 
 def moment_of(now: StoreView) -> Moment:
     """What determines the results at a moment."""
-    return now.version, now.last_look_id
+    return now.version, now.newest_looks
 
 
 def read_at_same_offsets(

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
 from typing import TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, event, select
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import look, look_reading
+from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.commit import Commit, Counters, Head, Refused
 from streammetrics_consumers.model.generation import Generation, Pane, StateShard
@@ -116,6 +118,24 @@ def monitor_of(ledger: Ledger, generation: int, fingerprint: str) -> Monitor:
         )
 
     return ledger.store.read(work)
+
+
+@contextmanager
+def before_statement(store: Store, start: str, work: Callable[[], object]) -> Iterator[None]:
+    """Do this once, on another connection, when a transaction of a store is at the first statement
+    that starts so."""
+    pending = [work]
+
+    def note(connection: object, cursor: object, statement: str, *_: object) -> None:
+        if pending and statement.startswith(start):
+            pending.pop()()
+
+    event.listen(store.engine, "before_cursor_execute", note)
+    try:
+        yield
+    finally:
+        event.remove(store.engine, "before_cursor_execute", note)
+    assert not pending
 
 
 def together(work: Callable[[int], T], count: int = 4) -> list[T | Exception]:

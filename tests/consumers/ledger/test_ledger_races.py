@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, select, update
-from streammetrics_consumers.ledger.failures import SettingsChanged
+from streammetrics_consumers.ledger.failures import SettingsChanged, StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged
+from streammetrics_consumers.ledger.quarantine import RetriedEntries, write_retry
 from streammetrics_consumers.ledger.schema import head as head_table
 from streammetrics_consumers.ledger.store import open_store
 from streammetrics_consumers.ledger.write import Fenced
@@ -25,6 +26,7 @@ from tests.consumers.ledger.small_ledger import (
     PRINTS,
     TOTAL,
     WITH_KS,
+    before_statement,
     commit,
     opened,
     together,
@@ -120,6 +122,34 @@ def test_a_metric_that_is_added_under_way_starts_where_each_head_stands(
         heads[n].id for n in range(1, WORKERS) if isinstance(outcomes[n - 1], SettingsChanged)
     ]
     assert all(reached[head] == added.start_offsets[head] for head in refused)
+
+
+def test_retries_are_numbered_as_they_commit_and_no_worker_waits_for_one(
+    ledgers: Sequence[Ledger], tmp_path: Path
+) -> None:
+    first, worker = ledgers[:2]
+    generation = first.begin(PRINTS, DESCRIPTIONS).generation
+    counted, log_head = (first.resolve(generation, replace(LOG, number=n), 0) for n in range(2))
+    for _ in range(2):
+        counted = first.commit(generation, commit(counted, 4, TOTAL))
+    entries = first.quarantine()
+    url = str(tmp_path / "ledger.db")
+    with closing(Ledger.open(url, create=True, pauses_s=(), busy_s=0.02)) as second:
+
+        def count(ledger: Ledger, number: int) -> int:
+            batch = RetriedEntries([entries[number]], commit(counted, 1, TOTAL))
+            note = f"retry {number}"
+            return write_retry(ledger.store, generation, [batch], created_ms=1, note=note)
+
+        def go_on() -> None:
+            with pytest.raises(StoreUnavailable):
+                count(second, 1)
+            if second.store.engine.dialect.name != "sqlite":
+                worker.commit(generation, commit(log_head, 4, TOTAL))
+
+        with before_statement(first.store, "UPDATE quarantine", go_on):
+            number = count(first, 0)
+        assert count(second, 1) > number
 
 
 def test_transactions_that_wait_for_each_other_are_tried_again(tmp_path: Path) -> None:

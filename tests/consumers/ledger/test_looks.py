@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import select
+from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import (
     LookRow,
@@ -21,8 +22,10 @@ from streammetrics_consumers.ledger.looks import (
     take,
 )
 from streammetrics_consumers.ledger.schema import experiment
+from streammetrics_consumers.ledger.store_view import view
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation
+from streammetrics_consumers.query.moments import moment_of
 
 from streammetrics.experiments import Anytime, Look, Monitor, Watched
 from tests.consumers.ledger.small_ledger import (
@@ -30,6 +33,7 @@ from tests.consumers.ledger.small_ledger import (
     LOG,
     PRINTS,
     TOTAL,
+    before_statement,
     commit,
     everything,
     monitor_of,
@@ -231,6 +235,43 @@ def test_who_holds_the_row_makes_nobody_wait(ledgers: Sequence[Ledger]) -> None:
         holds.execute(select(experiment).with_for_update())
         assert not asks(second, 10**6 + EVERY_MS)
     assert asks(second, 10**6 + EVERY_MS)
+
+
+def test_the_final_look_waits_for_a_look_that_is_being_added(
+    ledger: Ledger, generation: Generation, tmp_path: Path
+) -> None:
+    counted(ledger, generation)
+    assert asks(ledger, 10**6)
+    url = str(tmp_path / "ledger.db")
+    with closing(Ledger.open(url, create=True, pauses_s=(), busy_s=0.02)) as other:
+
+        def ask() -> None:
+            with pytest.raises(StoreUnavailable):
+                asks(other, 10**6 + 1, last=True)
+
+        with before_statement(ledger.store, "INSERT INTO look ", ask):
+            assert take(ledger.store, ROWS[1], 10**6)
+        assert asks(other, 10**6 + 1, last=True)
+        assert not take(ledger.store, ROWS[2], 10**6)
+        assert take(other.store, ROWS[3], 10**6 + 1)
+
+
+def test_a_look_that_is_added_beside_a_later_number_changes_the_moment(
+    ledgers: Sequence[Ledger],
+) -> None:
+    first, second, reader = ledgers[:3]
+    if first.store.engine.dialect.name == "sqlite":
+        pytest.skip("SQLite has one writer at a time")
+    counted(first, first.begin(PRINTS, DESCRIPTIONS).generation)
+    moments = []
+
+    def look_at_another() -> None:
+        assert take(second.store, row(100, fingerprint=OTHER))
+        moments.append(view(reader, moment_of))
+
+    with before_statement(first.store, "INSERT INTO look_reading", look_at_another):
+        assert take(first.store, ROWS[0])
+    assert view(reader, moment_of) not in moments
 
 
 def test_a_claim_whose_answer_was_lost_is_still_a_claim(
