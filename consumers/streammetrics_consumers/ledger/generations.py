@@ -25,10 +25,10 @@ from streammetrics_consumers.ledger.schema import (
     delta,
     generation,
     head,
-    meta,
     metric,
     metric_start,
     retry,
+    wait_for_turn,
 )
 from streammetrics_consumers.model.generation import (
     SHOWN,
@@ -88,7 +88,7 @@ def begin(
     try whose answer was lost does not start two generations."""
     # Concurrent calls run one at a time; then commits are locked out, so that no head moves while
     # metrics start and end.
-    connection.execute(select(meta).where(meta.c.key == "schema_version").with_for_update())
+    wait_for_turn(connection)
     connection.execute(select(generation.c.id).where(generation.c.current).with_for_update()).all()
     current = read_generation(connection)
     if not before:

@@ -347,6 +347,13 @@ def stored_id(connection: Connection, *, lock: bool = False) -> str | None:
     return connection.scalar(query.with_for_update(read=True) if lock else query)
 
 
+def wait_for_turn(connection: Connection) -> None:
+    """Wait until every transaction that has called this has ended: of those that do, one runs at a
+    time. Other writers share the row of the store's id, which is not the one that this locks."""
+    query = select(meta.c.value).where(meta.c.key == "schema_version")
+    connection.execute(query.with_for_update())
+
+
 def create(connection: Connection) -> None:
     """Create the tables of this version in an empty database."""
     # Here, and not for both databases above: the option of a dialect imports that dialect.

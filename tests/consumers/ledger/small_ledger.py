@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
 from typing import TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, event, select
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import look, look_reading
+from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.commit import Commit, Counters, Head, Refused
 from streammetrics_consumers.model.generation import Generation, Pane, StateShard
@@ -131,3 +133,20 @@ def together(work: Callable[[int], T], count: int = 4) -> list[T | Exception]:
 
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(start, range(count)))
+
+
+@contextmanager
+def before(store: Store, part: str, action: Callable[[], object]) -> Iterator[None]:
+    """`action` runs once in the block: before the first statement of a store that has this part."""
+    left = [action]
+
+    def run(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if part in statement and left:
+            left.pop()()
+
+    event.listen(store.engine, "before_cursor_execute", run)
+    try:
+        yield
+    finally:
+        event.remove(store.engine, "before_cursor_execute", run)
+    assert not left, f"no statement with {part}"
