@@ -1,4 +1,7 @@
-"""The rows of an export: those of a query at one moment, and which of them a file lacks."""
+"""The rows of an export: those of a query, and which of them a file lacks.
+
+The rows of the slices are read at one moment, and those of each experiment at one of their own: a
+row has the revision of the generation at its moment."""
 
 from __future__ import annotations
 
@@ -62,8 +65,7 @@ def _experiments(ledger: Ledger, query: Query) -> Sequence[str | None]:
 
 def _rows_of(ledger: Ledger, query: Query, part: int, report: Progress) -> Iterator[Row]:
     """The rows of a query of one experiment, or of the slices."""
-    spool, results = read_spooled(ledger, query, report)
-    revision = ledger.generation(results.generation).revision
+    spool, results, revision = read_spooled(ledger, query, report)
     origin = Origin(part, ledger.store.id, results.generation, revision, query.experiment)
     for piece in spool.rows(results):
         yield from (row_of(RESULT, value, origin) for value in json.loads(b"[%b]" % piece))

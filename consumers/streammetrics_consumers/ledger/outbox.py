@@ -151,13 +151,20 @@ def claim(store: Store, name: str, host: str, now_ms: int, claim_ms: int) -> Hoo
 def note_answer(
     store: Store, claimed: HookRow, state: HookState, answer: str, now_ms: int, due_ms: int
 ) -> bool:
-    """Note the answer to an attempt; False where another process has made a later one."""
+    """Note the answer to an attempt; False where another process has made a later one, or where
+    the event was held or dropped meanwhile. An event that was delivered is `sent` all the same."""
+    conditions = [
+        hook.c.id == claimed.id,
+        hook.c.attempts == claimed.attempts,
+        hook.c.key == claimed.message.key,
+    ]
+    if state != "sent":
+        conditions.append(hook.c.state == "waiting")
 
     def work(connection: Connection, _: bool) -> bool:
         changed = connection.execute(
             update(hook)
-            .where(hook.c.id == claimed.id, hook.c.attempts == claimed.attempts)
-            .where(hook.c.key == claimed.message.key)
+            .where(*conditions)
             .values(state=state, answer=answer[:MAX_ANSWER], answered_ms=now_ms, due_ms=due_ms)
         )
         return changed.rowcount == 1

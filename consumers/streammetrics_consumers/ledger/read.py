@@ -216,10 +216,14 @@ def generation_of(connection: Connection, store: str, generation_number: int | N
     return stored
 
 
+def generation_ids(connection: Connection) -> tuple[int, ...]:
+    """The numbers of all generations, oldest first."""
+    return tuple(connection.scalars(select(generation.c.id).order_by(generation.c.id)))
+
+
 def read_generations(connection: Connection) -> tuple[Generation, ...]:
     """All generations, oldest first."""
-    ids = connection.scalars(select(generation.c.id).order_by(generation.c.id)).all()
-    generations = (read_generation(connection, number) for number in ids)
+    generations = (read_generation(connection, number) for number in generation_ids(connection))
     return tuple(stored for stored in generations if stored is not None)
 
 

@@ -29,7 +29,7 @@ from sqlalchemy import Connection, insert, select, text, update
 
 from streammetrics_consumers.ledger.failures import LedgerError, StoreUnavailable
 from streammetrics_consumers.ledger.outbox import HookMessage, HookRow, change_state, restore
-from streammetrics_consumers.ledger.schema import head, meta
+from streammetrics_consumers.ledger.schema import head, meta, take_turn
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.ledger.store_file import PATH
 from streammetrics_consumers.model.hook_events import EVENTS, STATES, HookState, HookSubject
@@ -54,10 +54,13 @@ class SentHooks:
     def begin(self, now_ms: int) -> str | None:
         """Have the store and its home agree, before anything is sent: the events that the store
         forgot are restored. Returns why the rest is held; None where it may be sent."""
-        homes = [self._identity()] if self._path is None else self._file_homes()
+        identity = self._identity() if self._path is None else None
 
         def work(connection: Connection, _: bool) -> str | None:
+            take_turn(connection)
             known_home = connection.scalar(select(meta.c.value).where(meta.c.key == HOME))
+            # Only now: who adopts the store writes another home to the file before it waits.
+            homes = self._file_homes() if identity is None else [identity]
             why = self._why_held(connection, known_home, homes)
             if why is not None:
                 change_state(connection, ["waiting"], "held", now_ms)
@@ -76,6 +79,7 @@ class SentHooks:
         home = self._identity() if self._path is None else self._new_home()
 
         def work(connection: Connection, _: bool) -> int:
+            take_turn(connection)
             _set_home(connection, home)
             before: list[HookState] = ["held", "failed"]
             before += ["waiting"] if after == "dropped" else []

@@ -20,6 +20,7 @@ from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import Point
 from streammetrics_consumers.ledger.outbox import HookMessage, HookRow
 from streammetrics_consumers.ledger.read import (
+    generation_ids,
     generation_of,
     has_retry,
     last_retry,
@@ -68,6 +69,11 @@ class StoreView:
         """The snapshot without the list of its panes, which costs nothing."""
         generation, heads, last, _ = self.version
         return Snapshot(generation, heads, (), retry=last)
+
+    @property
+    def generation_ids(self) -> tuple[int, ...]:
+        """The numbers of all generations, oldest first."""
+        return generation_ids(self._connection)
 
     def has_retry_of(self, version: StoreVersion) -> bool:
         """Whether the last retry of an earlier version, and so each before it, is in this one."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, case, update
 
 from streammetrics_consumers.ledger.read import read_heads
 from streammetrics_consumers.ledger.schema import head
@@ -92,11 +92,13 @@ def read_now(store: Store, generation: Generation) -> tuple[Head, ...]:
 def note_known(store: Store, generation: Generation, log_head: Head, offset: int) -> Head:
     """Record that a head was counted up to an offset before the store went back. Until it is
     again, results are incomplete. Returns the head with this offset."""
-    known_offset = max(offset, log_head.known_offset or offset)
+    # Another process may have recorded a greater one since the head was read.
+    greatest = case((head.c.known_offset > offset, head.c.known_offset), else_=offset)
+    change = update(head).where(*is_same(log_head)).values(known_offset=greatest)
 
-    def work(connection: Connection, _: bool) -> None:
+    def work(connection: Connection, _: bool) -> int:
         check_generation(connection, generation)
-        connection.execute(update(head).where(*is_same(log_head)).values(known_offset=known_offset))
+        known_offset: int | None = connection.scalar(change.returning(head.c.known_offset))
+        return offset if known_offset is None else known_offset
 
-    store.write(work)
-    return replace(log_head, known_offset=known_offset)
+    return replace(log_head, known_offset=store.write(work))

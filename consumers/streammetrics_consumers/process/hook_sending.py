@@ -137,8 +137,8 @@ class HookSender:
         if state != "waiting":
             with self._file:
                 self._sent.ended(row, state, reply.text)
-        note_answer(self._store, row, state, reply.text, self._now_ms(), due_ms)
-        self._report(hook, row, state, reply)
+        is_noted = note_answer(self._store, row, state, reply.text, self._now_ms(), due_ms)
+        self._report(hook, row, state, reply, is_noted=is_noted)
         return True
 
     def _next_state(
@@ -152,7 +152,9 @@ class HookSender:
             return "failed", now_ms
         return "waiting", now_ms + int(pause_s(hook, row.attempts) * 1000)
 
-    def _report(self, hook: HookConfig, row: HookRow, state: HookState, reply: HookReply) -> None:
+    def _report(
+        self, hook: HookConfig, row: HookRow, state: HookState, reply: HookReply, *, is_noted: bool
+    ) -> None:
         subject = row.message.subject
         description = formatting.name(
             " ".join(filter(None, (subject.event, row.message.name, subject.metric, subject.arm))),
@@ -162,6 +164,8 @@ class HookSender:
             log.info("hook %s: sent %s", hook.name, description)
         else:
             ends = "given up" if state == "failed" else "trying again"
+            if not is_noted:
+                ends = "it was held, dropped or tried again meanwhile"
             log.warning("hook %s: %s: %s; %s", hook.name, description, reply.text, ends)
 
     def _now_ms(self) -> int:

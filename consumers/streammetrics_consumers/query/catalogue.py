@@ -154,11 +154,9 @@ class Catalogue:
 
     def to_json(self, generation: int | None = None, experiment: str | None = None) -> bytes:
         """The bytes of `GET /api/store`; of an experiment, what it counts."""
-        generations = tuple(
-            stored_generation.id for stored_generation in self._ledger.generations()
-        )
 
         def read(now: StoreView) -> tuple[object, bytes]:
+            generations = now.generation_ids
             made_of = now.version, generations
             cached_answer = self._written.get((generation, experiment))
             if cached_answer is not None and cached_answer[0] == made_of:

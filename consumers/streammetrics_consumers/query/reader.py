@@ -170,26 +170,32 @@ def read_json(ledger: Ledger, query: Query, report: Progress = no_report) -> Ite
     """The JSON of `read_results`, piece by piece: the rows are in a temporary file, so that memory
     is bounded. The store is read before the first piece."""
     totals: Totals = {}
-    spool, results = read_spooled(ledger, query, report, totals)
+    spool, results, _ = read_spooled(ledger, query, report, totals)
     return spool.pieces(indexed(ExperimentIndex(ledger, totals), query, Last(), results))
 
 
 def read_spooled(
     ledger: Ledger, query: Query, report: Progress = no_report, totals: Totals | None = None
-) -> tuple[RowSpool, ResultsAnswer]:
-    """The answer of `read_results` without the index, most of its rows in a temporary file.
-    totals: those of experiments, which other readers may share."""
-    spools: list[RowSpool] = []
+) -> tuple[RowSpool, ResultsAnswer, int]:
+    """The answer of `read_results` without the index, most of its rows in a temporary file, and
+    the revision of its generation. totals: those of experiments, which other readers may share."""
+    spooled: list[tuple[RowSpool, int]] = []
 
     def read() -> ResultsAnswer:
-        for spool in spools:
-            spool.close()  # of another moment
-        spools[:] = [RowSpool(lambda slice_: not may_be_of_users(slice_))]
-        return with_states(ledger, query, lambda snapshot, _, states: results_of(
-            snapshot, states, query, spools[0].keep), report)  # fmt: skip
+        return with_states(ledger, query, answer, report)
+
+    def answer(
+        snapshot: Snapshot, _: Mapping[str, MetricPlan], states: Iterator[KeyedState]
+    ) -> ResultsAnswer:
+        for former, _revision in spooled:
+            former.close()  # of another moment, or of a connection that failed
+        spool = RowSpool(lambda slice_: not may_be_of_users(slice_))
+        spooled[:] = [(spool, snapshot.generation.revision)]
+        return results_of(snapshot, states, query, spool.keep)
 
     results = _compared(ledger, query, {} if totals is None else totals, read)
-    return spools[0], results
+    [(spool, revision)] = spooled
+    return spool, results, revision
 
 
 def _compared(

@@ -96,7 +96,7 @@ def retry(
     while True:
         generation = ledger.generation()
         require_same_states(config, generation)
-        entries = ledger.quarantine(after=after, limit=page)
+        entries = ledger.quarantine(generation=generation.id, after=after, limit=page)
         if not entries:
             return
         result_page, counted = _Attempt(config, ledger, generation, opener).outcome_of(entries)
@@ -125,7 +125,8 @@ class _Attempt:
         self, config: Config, ledger: Ledger, generation: Generation, opener: Opener
     ) -> None:
         self.config, self.generation, self.opener = config, generation, opener
-        self.heads = {head.id: head for head in ledger.snapshot().heads}
+        heads = ledger.snapshot(generation=generation.id).heads
+        self.heads = {head.id: head for head in heads}
         self.closed_ms = next((h.next_offset for h in self.heads.values() if h.is_join), None)
         self.decoder = Decoder(config)
         # The payload of one event of a message is that event alone.

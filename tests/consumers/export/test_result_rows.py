@@ -6,13 +6,17 @@ import json
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import update
+from streammetrics_consumers.export import result_rows
 from streammetrics_consumers.export.columns import NAMES, Row
 from streammetrics_consumers.export.result_rows import WrittenRows, read_rows
+from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query, QueryError
-from streammetrics_consumers.query.reader import read_json
+from streammetrics_consumers.query.reader import read_json, read_spooled
 
 from streammetrics import StateError
 from tests.consumers import experiments_run
@@ -59,6 +63,22 @@ def test_each_experiment_has_the_rows_of_its_own_json(ledger: Ledger) -> None:
         [store], [generation] = set(column(rows, "store")), set(column(rows, "generation"))
         assert (store, generation) == (ledger.store.id, 1)
         assert set(column(rows, "revision")) == {ledger.generation().revision}
+
+
+def test_a_row_has_the_revision_at_which_it_was_read(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changed(*arguments: Any) -> object:
+        answer = read_spooled(*arguments)
+        next_revision = update(schema.generation).values(revision=schema.generation.c.revision + 1)
+        ledger.store.write(lambda connection, _: connection.execute(next_revision))
+        return answer
+
+    monkeypatch.setattr(result_rows, "read_spooled", changed)
+    with closing(ledger):
+        revision = ledger.generation().revision
+        rows = list(read_rows(ledger, replace(ALL, by=frozenset({"variant"}))))
+        assert set(column(rows, "revision")) == {revision}
 
 
 def test_what_names_slices_leaves_experiments_out(ledger: Ledger) -> None:

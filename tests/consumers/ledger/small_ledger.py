@@ -121,13 +121,13 @@ def monitor_of(ledger: Ledger, generation: int, fingerprint: str) -> Monitor:
 
 
 @contextmanager
-def before_statement(store: Store, start: str, work: Callable[[], object]) -> Iterator[None]:
+def before_statement(store: Store, part: str, work: Callable[[], object]) -> Iterator[None]:
     """Do this once, on another connection, when a transaction of a store is at the first statement
-    that starts so."""
+    that has this part."""
     pending = [work]
 
     def note(connection: object, cursor: object, statement: str, *_: object) -> None:
-        if pending and statement.startswith(start):
+        if pending and part in statement:
             pending.pop()()
 
     event.listen(store.engine, "before_cursor_execute", note)
@@ -135,7 +135,7 @@ def before_statement(store: Store, start: str, work: Callable[[], object]) -> It
         yield
     finally:
         event.remove(store.engine, "before_cursor_execute", note)
-    assert not pending
+    assert not pending, f"no statement with {part}"
 
 
 def together(work: Callable[[int], T], count: int = 4) -> list[T | Exception]:

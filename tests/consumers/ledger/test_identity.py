@@ -243,6 +243,14 @@ def test_how_far_a_head_was_counted_before_the_store_went_back_is_kept_with_it(
         assert ledger.heads(generation) == (head,)
 
 
+def test_of_two_processes_that_record_how_far_a_head_was_counted_the_greater_offset_stays(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    note_known(ledger.store, generation, head, 30)
+    assert note_known(ledger.store, generation, head, 20).known_offset == 30
+    assert [now.known_offset for now in ledger.heads(generation)] == [30]
+
+
 def test_a_witness_tells_who_went_back(head: Head) -> None:
     moved = head_after_commit(commit(head, 4))
     total_head = head_after_commit(commit(head, 4, TOTAL))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import update
 from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.outbox import HookMessage, add, claim
 from streammetrics_consumers.ledger.sent_hooks import SentHooks
@@ -27,6 +28,7 @@ from tests.consumers.hook_run import (
     receiving,
     rows_of,
 )
+from tests.consumers.ledger.small_ledger import before_statement
 
 if TYPE_CHECKING:
     from tests.postgres_server import Postgres
@@ -282,4 +284,59 @@ def test_postgresql_holds_what_waits_while_logs_are_incomplete(postgres: Postgre
             lambda connection, _: connection.execute(update(schema.head).values(next_offset=7))
         )
         assert sent.begin(0) is None
+    postgres.drop(url)
+
+
+def test_what_is_released_beside_a_worker_is_not_held_again(tmp_path: Path) -> None:
+    url = str(tmp_path / "store.db")
+    with closing(open_store(url, create=True)) as store:
+        worker, command = SentHooks(store), SentHooks(store)
+        assert worker.begin(0) is None
+        (tmp_path / FILE).unlink()
+        store.write(lambda connection, _: add(connection, [message("a")]))
+        assert worker.begin(0) is not None
+        with before_statement(store, "BEGIN IMMEDIATE", lambda: command.adopt(0, "waiting")):
+            assert worker.begin(0) is None
+    assert [row.state for row in rows_of(url)] == ["waiting"]
+
+
+@pytest.mark.postgres
+def test_of_workers_that_begin_at_once_one_waits_for_the_home_of_the_other(
+    postgres: Postgres,
+) -> None:
+    url = postgres.new_store()
+    with (
+        closing(open_store(url, create=True)) as store,
+        closing(open_store(url, create=True, pauses_s=(), busy_s=0.1)) as impatient,
+    ):
+
+        def waits() -> None:
+            with pytest.raises(StoreUnavailable):
+                SentHooks(impatient).begin(0)
+
+        with before_statement(store, "INSERT INTO meta", waits):
+            assert SentHooks(store).begin(0) is None
+        assert SentHooks(impatient).begin(0) is None
+    postgres.drop(url)
+
+
+@pytest.mark.postgres
+def test_who_releases_waits_for_a_worker_that_holds(postgres: Postgres) -> None:
+    url = postgres.new_store()
+    with (
+        closing(open_store(url, create=True)) as store,
+        closing(open_store(url, create=True, pauses_s=(), busy_s=0.1)) as impatient,
+    ):
+        assert SentHooks(store).begin(0) is None
+        store.write(lambda connection, _: add(connection, [message("a")]))
+        postgres.execute("UPDATE meta SET value = 'elsewhere' WHERE key = 'hook_home'", url)
+
+        def waits() -> None:
+            with pytest.raises(StoreUnavailable):
+                SentHooks(impatient).adopt(0, "waiting")
+
+        with before_statement(store, "UPDATE hook SET", waits):
+            assert SentHooks(store).begin(0) is not None
+        assert SentHooks(impatient).adopt(0, "waiting") == 1
+        assert SentHooks(store).begin(0) is None
     postgres.drop(url)

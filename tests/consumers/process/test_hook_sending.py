@@ -14,6 +14,7 @@ from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.config import load_config
 from streammetrics_consumers.config.hooks import HookConfig
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.sent_hooks import SentHooks
 from streammetrics_consumers.process.hook_request import HookReply, post, signature
 from streammetrics_consumers.process.hook_sending import HookSender
 from streammetrics_consumers.process.stop import Stop
@@ -212,6 +213,26 @@ def test_an_answer_after_the_end_of_a_claim_does_not_undo_that_of_another(tmp_pa
 
         stepped(HookSender(ledger.store, [HOOK], lambda: 2e9, overtaken))
     assert [(row.state, row.answer) for row in rows_of(store)] == [("sent", "HTTP 204")]
+
+
+@pytest.mark.usefixtures("each_store")
+@pytest.mark.parametrize(("delivered", "state"), [(False, "dropped"), (True, "sent")])
+def test_an_event_that_is_dropped_during_an_attempt_is_not_tried_again(
+    tmp_path: Path, delivered: bool, state: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, late_recorder = counted(tmp_path), Recorder()
+    with closing(Ledger.open(str(store))) as ledger:
+
+        def drop(*_: object) -> HookReply:
+            assert SentHooks(ledger.store).adopt(0, "dropped") == 1
+            return HookReply(delivered, "HTTP 500")
+
+        stepped(HookSender(ledger.store, [HOOK], lambda: 2e9, drop))
+        stepped(HookSender(ledger.store, [HOOK], lambda: 3e9, late_recorder))
+    assert [row.state for row in rows_of(store)] == [state]
+    assert late_recorder.sent == []
+    logged = capsys.readouterr().err
+    assert ("held, dropped or tried again meanwhile" in logged) is not delivered
 
 
 @pytest.mark.usefixtures("each_store")

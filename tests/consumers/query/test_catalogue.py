@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store_view import view
 from streammetrics_consumers.query import catalogue as module
 from streammetrics_consumers.query.catalogue import Catalogue, StoreMetric, watched_by
 from streammetrics_consumers.query.experiment_plan import declared
@@ -85,6 +87,21 @@ def test_of_an_experiment_it_names_the_control_and_what_is_compared(tmp_path: Pa
     assert experiment.watched_of("ctr") == ("ctr",) and experiment.watched_of("ct") == ()
     assert (catalogue["control"], catalogue["variants"]) == ("old", ["old", "new"])
     assert catalogue["metrics"][0]["figures"] == ["values", "history", "effect"]
+
+
+def test_its_generations_are_those_of_its_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(tmp_path, EVENTS[:3])
+    with closing(Ledger.open(str(store))) as ledger:
+
+        def late(*arguments: Any, **keywords: Any) -> object:
+            ledger.begin({"ctr": "f"}, {"ctr": {}}, new_generation=True)
+            return view(*arguments, **keywords)
+
+        monkeypatch.setattr(module, "view", late)
+        catalogue = json.loads(Catalogue(ledger, "a.db").to_json(generation=1))
+        assert (catalogue["generation"], catalogue["generations"]) == (1, [1, 2])
 
 
 def _grown_store(folder: Path, count: int) -> Path:

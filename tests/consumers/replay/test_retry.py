@@ -126,6 +126,22 @@ def test_of_two_retries_at_once_one_counts(run: Run, monkeypatch: pytest.MonkeyP
         assert len({entry.retry for entry in ledger.quarantine(is_done=True)}) == 1
 
 
+def test_a_generation_that_starts_during_a_retry_ends_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Ledger.quarantine
+
+    def late(ledger: Ledger, **keywords: Any) -> Sequence[QuarantineRow]:
+        entries = read(ledger, **keywords)
+        settings = run.config
+        ledger.begin(settings.fingerprints(), settings.descriptions, new_generation=True)
+        return entries
+
+    monkeypatch.setattr(Ledger, "quarantine", late)
+    with pytest.raises(SettingsChanged, match="generation 1 is closed"):
+        tried(config(event=WITH_C), run)
+
+
 def test_an_entry_that_is_not_open_any_more_undoes_all_of_its_retry(run: Run) -> None:
     with closing(Ledger.open(run.config.store.url)) as ledger:
         generation, entries = ledger.generation(), ledger.quarantine()
