@@ -108,10 +108,11 @@ class Experiment:
             ("units", Units, 2),
             ("days", Units, 3),
         ):
-            given: object = getattr(self, name)
-            if not _is_nested(given, kind, depth):
+            nested_states: object = getattr(self, name)
+            if not _is_nested(nested_states, kind, depth):
                 hint = 'pass {"control": state, "treatment": state} for each metric, by its name'
-                raise refused(f"Experiment({name})", "states by name and variant", given, hint)
+                expected = "states by name and variant"
+                raise refused(f"Experiment({name})", expected, nested_states, hint)
 
     def srm(self) -> SampleRatioFound:
         """Whether units fell to the variants as planned, over all epochs."""

@@ -201,5 +201,5 @@ def test_two_names_of_one_view_are_refused() -> None:
     ):
         with pytest.raises(SettingsError, match=f"{key}: expected each view once, got 'ctr.ratio'"):
             Experiment(plan(**settings), states).report()
-    both = Experiment(plan(guardrails=rails[1:]), states)
-    assert len(both.report().findings) == 2
+    experiment = Experiment(plan(guardrails=rails[1:]), states)
+    assert len(experiment.report().findings) == 2

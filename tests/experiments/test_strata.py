@@ -120,8 +120,8 @@ def test_a_lack_of_rows_in_one_of_several_epochs_is_not_said_of_all() -> None:
 
     apart = sentence({"old": {"a": rows, "b": none}, "new": {"a": none, "b": rows}})
     assert "b has no rows yet in one of 2 epochs that all have too few rows" in apart
-    both = sentence({"old": {"a": rows, "b": rows}, "new": {"a": none, "b": none}})
-    assert "no rows yet" not in both and "more rows" in both
+    sentence_with_empty = sentence({"old": {"a": rows, "b": rows}, "new": {"a": none, "b": none}})
+    assert "no rows yet" not in sentence_with_empty and "more rows" in sentence_with_empty
     nothing = sentence({"old": {"a": none, "b": none}, "new": {"a": none, "b": none}})
     assert nothing.endswith("a and b have no rows yet.")
 

@@ -98,12 +98,12 @@ def four_cells(sums: Floats, weights: Floats, cells: NDArray[np.intp]) -> FourCe
         center = float(sums.sum() / np.abs(weights).sum())
         center = center if math.isfinite(center) else 0.0
         expected = center * weights
-        values, rest = np.zeros(CELLS), sums - expected
+        values, residuals = np.zeros(CELLS), sums - expected
         for _ in range(2):  # the second time takes out what the sums of the first were rounded by
-            shifts = np.bincount(cells, rest, CELLS) / total
-            values, rest = values + shifts, rest - shifts[cells] * weights
+            shifts = np.bincount(cells, residuals, CELLS) / total
+            values, residuals = values + shifts, residuals - shifts[cells] * weights
         mean_weights = (total / units)[cells]
-        d, sizes = rest / mean_weights, (np.abs(sums) + np.abs(expected)) / mean_weights
+        d, sizes = residuals / mean_weights, (np.abs(sums) + np.abs(expected)) / mean_weights
         scale = math.ldexp(1.0, math.frexp(float(np.abs(d).max(initial=0.0)))[1])
         squares, cubes = (np.bincount(cells, (d / scale) ** k, CELLS) for k in (2, 3))
         alike = squares <= _ROUNDING * np.bincount(cells, (sizes / scale) ** 2, CELLS)

@@ -212,11 +212,11 @@ def test_a_comparison_that_faded_is_not_one_without_a_difference(
     experiment, row = decision
     open_, won = judged(row, "no_difference_yet"), judged(row, "better", "new is better.")
     faded = judged(row, "faded", "It faded.")
-    said = "In 1 of 2 comparisons the effect has changed since the decision. It faded."
+    sentences = "In 1 of 2 comparisons the effect has changed since the decision. It faded."
     assert verdict(experiment, [faded]) == ("undecided", "It faded.")
-    assert verdict(experiment, [won, faded]) == ("decided", f"new is better. {said}")
+    assert verdict(experiment, [won, faded]) == ("decided", f"new is better. {sentences}")
     assert verdict(experiment, [open_, faded]) == (
-        "undecided", f"1 of 2 comparisons show no difference yet. {said}",
+        "undecided", f"1 of 2 comparisons show no difference yet. {sentences}",
     )  # fmt: skip
     assert verdict(experiment, [faded, faded]) == (
         "undecided",

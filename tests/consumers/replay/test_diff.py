@@ -95,9 +95,9 @@ def test_an_experiment_ends_where_it_was_dropped_though_its_last_exposures_were_
     tmp_path: Path,
 ) -> None:
     """A closing that finds only known exposures of an experiment adds no row to it."""
-    known = [exposed.exposure("u", at_ms, "price", "low") for at_ms in (0, 100_000)]
+    exposures = [exposed.exposure("u", at_ms, "price", "low") for at_ms in (0, 100_000)]
     orders = [exposed.order("x", at_ms) for at_ms in range(1000, 400_000, 1000)]
-    events = sorted([*known, *orders], key=lambda event: event["ts"])
+    events = sorted([*exposures, *orders], key=lambda event: event["ts"])
     steps = ((PAIR, 100, Requested()), (PAIR, 200, Requested()),
              (RANKER, 300, Requested(drop=("experiment/price",))),
              (PAIR, 400, Requested(resume=("experiment/price",))))  # fmt: skip

@@ -77,16 +77,16 @@ def test_an_event_is_too_large_by_the_limit_of_its_offset(
         assert_good(ledger, run_config, events, tmp_path)
 
 
-@pytest.mark.parametrize("both", [("refuse", "skip"), ("skip", "refuse")])
+@pytest.mark.parametrize("policies", [("refuse", "skip"), ("skip", "refuse")])
 def test_events_of_no_kind_are_refused_or_skipped_by_the_setting_of_their_offset(
-    ledger: Ledger, tmp_path: Path, both: tuple[str, str]
+    ledger: Ledger, tmp_path: Path, policies: tuple[str, str]
 ) -> None:
     other = {"kind": "other", "id": "x", "ts": shown("x", 0)["ts"]}
     events = [shown("a", 0), other, shown("b", 1000), other]
-    first, second = (joined(others=others) for others in both)
+    first, second = (joined(others=others) for others in policies)
     count(ledger, first, events[:2])
     count(ledger, second, events)
-    assert [entry.offset for entry in ledger.quarantine()] == [3 if both[1] == "refuse" else 1]
+    assert [entry.offset for entry in ledger.quarantine()] == [3 if policies[1] == "refuse" else 1]
     for run_config in (first, second):
         assert_good(ledger, run_config, events, tmp_path)
 
