@@ -4,7 +4,7 @@ A reader changes nothing, so it cannot migrate. For each transaction it creates 
 under the names of the tables, which both databases prefer to the tables themselves: columns that
 the older schema lacks have their defaults, and tables that it lacks are empty. At the end of the
 transaction the views are dropped. A writer of the older version may go on meanwhile, and one of
-this version may migrate between two transactions: each looks at the version first.
+this version may migrate: each transaction looks at the version first.
 """
 
 from __future__ import annotations

@@ -95,17 +95,9 @@ class Store:
             self._views.drop(connection, version)
             return result
 
-        def read_before_migration(connection: Connection, _: bool) -> T:
-            # PostgreSQL creates views of the tables as they are by now, whatever the version was
-            # in the snapshot. So a migration waits, and the snapshot begins after this lock.
-            connection.execute(select(func.pg_advisory_xact_lock_shared(_SCHEMA_LOCK)))
-            return self._attempt(self._readers, read_through_views, pauses_s)
-
-        if self.version == ledger_schema.VERSION:
-            return self._attempt(self._readers, lambda connection, _: work(connection), pauses_s)
-        if self.engine.dialect.name == "sqlite":
-            return self._attempt(self._readers, read_through_views, pauses_s)
-        return self._attempt(self.engine, read_before_migration, pauses_s)
+        is_older = self.version < ledger_schema.VERSION
+        plainly = read_through_views if is_older else lambda connection, _: work(connection)
+        return self._attempt(self._readers, plainly, pauses_s)
 
     def require_same(self, connection: Connection, *, lock: bool = False) -> None:
         """Raise StoreReplaced where this is not the store that was opened. With `lock`, it stays

@@ -12,18 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import Connection, inspect, text
 from streammetrics_consumers.ledger import migrations, schema
-from streammetrics_consumers.ledger.failures import (
-    LedgerError,
-    SchemaMismatch,
-    StoreUnavailable,
-)
+from streammetrics_consumers.ledger.failures import LedgerError, SchemaMismatch
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import VERSION
 from streammetrics_consumers.ledger.store import open_store
 from streammetrics_consumers.model.commit import Commit, Counters
 from streammetrics_consumers.model.generation import Pane
 
-from tests.consumers.ledger.small_ledger import before_statement
 from tests.consumers.stores import stored
 
 if TYPE_CHECKING:
@@ -145,25 +140,6 @@ def _columns(connection: Connection, table: str) -> set[str]:
     if schema_name is None:
         schema_name = connection.scalar(text("SELECT current_schema()"))
     return {column["name"] for column in inspect(connection).get_columns(table, schema_name)}
-
-
-@pytest.mark.parametrize("version", [5])
-def test_a_migration_waits_for_a_reader_that_has_seen_the_old_version(
-    first: str, version: int
-) -> None:
-    if "://" not in first:
-        pytest.skip("readers of SQLite see the tables of their snapshot")
-
-    def migrate() -> None:
-        with pytest.raises(StoreUnavailable):
-            Ledger.open(first, create=True, pauses_s=(), busy_s=0.02)
-
-    with closing(Ledger.open(first)) as reader:
-        before = reader.snapshot()
-        with before_statement(reader.store, "CREATE TEMPORARY VIEW", migrate):
-            assert reader.snapshot() == before
-        Ledger.open(first, create=True).close()
-        assert reader.snapshot().heads[0].next_offset == before.heads[0].next_offset
 
 
 @pytest.mark.parametrize("version", [1])
