@@ -202,8 +202,8 @@ def test_numbers_of_numpy_are_evidence_as_those_of_python_are(kind: type) -> Non
     expected = SampleRatio({"random": 1, "bts": 2}).at(counts)
     assert SampleRatio(weights).at(counts).log_e == expected.log_e
     if np.issubdtype(kind, np.integer):
-        units = {name: kind(n) for name, n in counts.items()}
-        assert SampleRatio(weights).at(units).log_e == expected.log_e
+        numbers = {name: kind(n) for name, n in counts.items()}
+        assert SampleRatio(weights).at(numbers).log_e == expected.log_e
     arms = {name: units(ids) for name, ids in (("random", range(500)), ("bts", range(900, 1400)))}
     declared = Experiment(plan(shares=weights), {}, arms)
     assert declared.srm().log_e == expected.log_e and expected.alarm
